@@ -1,0 +1,159 @@
+//! Workloads: where the operations of a run come from.
+//!
+//! A [`Workload`] can be opened any number of times; opening it yields a [`Source`], a stream of operations in program
+//! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
+//! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
+
+pub mod task;
+
+pub use task::{Cost, NewBuffer, PolicyFields, Region, ScheduleAt, Submit, Units, WorkItem};
+
+use crate::id::{BufferId, Symbol};
+use std::collections::HashMap;
+
+/// A program that can be opened again and again, each time giving the same operations.
+pub trait Workload: Send + Sync {
+    /// Its name, for reports.
+    fn name(&self) -> String;
+
+    /// Starts reading from the first operation.
+    ///
+    /// # Errors
+    /// When a file cannot be opened or its first line is not a header of ours.
+    fn open(&self) -> Result<Box<dyn Source>, WorkloadError>;
+
+    /// The timed commands of the program, wherever they stand in it, in file order.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
+        Ok(Vec::new())
+    }
+}
+
+/// A stream of operations in program order.
+pub trait Source {
+    /// Moves to the next operation; a submission fills `task`, whose old content is overwritten.
+    ///
+    /// # Errors
+    /// When the text of the operation is wrong; the error names file, line, value and remedy.
+    fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError>;
+
+    /// Names of kernels and tasks met so far.
+    fn symbols(&self) -> &Symbols;
+
+    /// Names of buffers met so far, by [`BufferId`].
+    fn buffers(&self) -> &Symbols;
+
+    /// Line of the operation last returned, counted from 1; `None` when the program is not a text.
+    fn line(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// One step of a program. The data of a submission stand in the [`Submit`] given to [`Source::next`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Device memory that outlives the run; declaring a name again makes a new buffer.
+    Buffer {
+        /// The name being bound.
+        buffer: BufferId,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A task.
+    Submit,
+    /// Opens a scope inside the innermost open one.
+    ScopeBegin,
+    /// Closes the innermost open scope. Sources close what the text leaves open, so begins and ends always match.
+    ScopeEnd,
+}
+
+/// A timed command to the policy (`control` operation).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Control {
+    /// Cycle at which it acts, before anything else of that cycle.
+    pub at: u64,
+    /// The command, such as `pause`.
+    pub command: String,
+    /// Its arguments by name (`node`, `queue`, `routine`, `activation`).
+    pub arguments: serde_json::Map<String, serde_json::Value>,
+    /// Line in the trace, if it has lines.
+    pub line: Option<u64>,
+}
+
+/// Interned names, numbered in order of first appearance.
+#[derive(Clone, Default, Debug)]
+pub struct Symbols {
+    names: Vec<Box<str>>,
+    index: HashMap<Box<str>, u32>,
+}
+
+impl Symbols {
+    /// The number of `name`, given out at its first use.
+    ///
+    /// # Panics
+    /// Beyond 2^32 different names.
+    pub fn intern(&mut self, name: &str) -> Symbol {
+        if let Some(&index) = self.index.get(name) {
+            return Symbol(index);
+        }
+        let index = u32::try_from(self.names.len()).expect("fewer than 2^32 names");
+        self.names.push(name.into());
+        self.index.insert(name.into(), index);
+        Symbol(index)
+    }
+
+    /// The number of `name` if it was seen before.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Symbol> {
+        self.index.get(name).copied().map(Symbol)
+    }
+
+    /// The text of a symbol.
+    ///
+    /// # Panics
+    /// When the symbol comes from another table.
+    #[must_use]
+    pub fn name(&self, symbol: Symbol) -> &str {
+        &self.names[symbol.0 as usize]
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether no name was seen yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// Why a workload cannot be read. The message names the place, the value and the remedy.
+#[derive(thiserror::Error, Debug)]
+pub enum WorkloadError {
+    /// The file system said no.
+    #[error("{path}: {source}")]
+    Io {
+        /// File.
+        path: String,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// A text is wrong in one place.
+    #[error("{path}:{line}: {message}")]
+    Line {
+        /// File, or `<stdin>`.
+        path: String,
+        /// Line, from 1.
+        line: u64,
+        /// Field, value and remedy.
+        message: String,
+    },
+    /// The whole input or a generator's parameters are wrong.
+    #[error("{0}")]
+    Input(String),
+}
