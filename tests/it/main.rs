@@ -1,0 +1,8 @@
+//! Integration tests: the engine against a naive model of the semantics, and against cases worked out by hand.
+
+mod acceptance;
+mod differential;
+mod invariants;
+mod model;
+mod program;
+mod programs;
