@@ -76,8 +76,8 @@ fn falls_back(machine: &Machine, kind: WorkerType, wanted: WorkerType) -> bool {
     kind == WorkerType::Vector && machine.workers.count(wanted) + machine.workers.any == 0
 }
 
-/// Every block once on as many workers as it takes, those of a MIX block in one cluster, those of a `sync_start` task at
-/// one placement.
+/// Every block once on as many workers as it takes, those of a MIX block in one cluster; blocks of a `sync_start` task at
+/// the same cycle, if handing them out costs nothing.
 fn blocks_run_once(program: &Program, machine: &Machine, rows: &[Row], all: bool) -> Result<(), String> {
     for (task, submit) in program.submits().enumerate() {
         let of_task: Vec<_> = rows.iter().filter(|row| row.task == task as u64).collect();
@@ -94,6 +94,10 @@ fn blocks_run_once(program: &Program, machine: &Machine, rows: &[Row], all: bool
             if !fits {
                 return Err(format!("block {block} of task {task} ran on workers {workers:?}"));
             }
+        }
+        let together = of_task.iter().all(|row| row.start == of_task[0].start);
+        if submit.sync_start && machine.scheduler.dispatch == 0 && !together {
+            return Err(format!("the blocks of task {task} do not start together: {of_task:?}"));
         }
         if let Some(row) = of_task.iter().find(|row| row.block >= submit.blocks) {
             return Err(format!("task {task} has {} blocks, but there is {row:?}", submit.blocks));

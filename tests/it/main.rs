@@ -1,6 +1,7 @@
 //! Integration tests: the engine against a naive model of the semantics, and against cases worked out by hand.
 
 mod acceptance;
+mod by_hand;
 mod differential;
 mod invariants;
 mod model;

@@ -112,10 +112,13 @@ impl Workload for Program {
     fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
         let mut buffers = Symbols::default();
         for op in &self.ops {
-            match op {
-                Op::Buffer { buffer, .. } => drop(buffers.intern(&name(*buffer))),
-                Op::Submit(submit) => submit.allocates.iter().for_each(|new| drop(buffers.intern(&name(new.buffer)))),
-                Op::ScopeBegin | Op::ScopeEnd => {}
+            let bound = match op {
+                Op::Buffer { buffer, .. } => vec![*buffer],
+                Op::Submit(submit) => submit.allocates.iter().map(|new| new.buffer).collect(),
+                Op::ScopeBegin | Op::ScopeEnd => Vec::new(),
+            };
+            for buffer in bound {
+                assert_eq!(buffers.intern(&name(buffer)).0, buffer.0, "buffers are numbered by first appearance");
             }
         }
         Ok(Box::new(Reader { ops: self.ops.clone(), next: 0, symbols: Symbols::default(), buffers }))

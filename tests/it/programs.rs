@@ -92,15 +92,15 @@ fn workers(random: &mut Random) -> Workers {
 }
 
 fn limits(random: &mut Random) -> Limits {
-    let tight = |random: &mut Random| random.chance(35);
-    let window = if tight(random) { 1 << random.range(0, 3) } else { 1 << random.range(4, 6) };
+    let tight = |random: &mut Random| random.chance(40);
+    let window = if tight(random) { 1 << random.range(0, 4) } else { 1 << random.range(5, 6) };
     let heap = match (tight(random), random.chance(20)) {
         (false, _) => 1 << 20,
-        (true, false) => 64 * random.range(4, 64),
-        (true, true) => random.range(200, 5000),
+        (true, false) => 64 * random.range(7, 20),
+        (true, true) => random.range(500, 1500),
     };
-    let deps = if tight(random) { random.range(3, 24) } else { 65536 };
-    let tensors = if tight(random) { random.range(3, 40) } else { 65536 };
+    let deps = if tight(random) { random.range(4, 24) } else { 65536 };
+    let tensors = if tight(random) { random.range(4, 24) } else { 65536 };
     let spare = u64::from(window > 1 && random.chance(20));
     Limits { window, heap, deps, tensors, rings: random.small(1, 4), spare, ..Limits::default() }
 }
@@ -110,8 +110,7 @@ struct Writer {
     random: Random,
     /// Types the machine can run.
     kinds: Vec<TaskType>,
-    /// Largest number of blocks that can start together, by and large.
-    together: u32,
+    workers: Workers,
     /// Size of the buffer each name is bound to.
     bound: Vec<Option<u64>>,
     ops: Vec<Op>,
@@ -138,15 +137,14 @@ impl Writer {
         if workers.clusters > 0 {
             kinds.extend([TaskType::Mix; 4]);
         }
-        let together = workers.clusters.max(1);
-        Writer { random, kinds, together, bound: Vec::new(), ops: Vec::new(), n_tasks: 0 }
+        Writer { random, kinds, workers: workers.clone(), bound: Vec::new(), ops: Vec::new(), n_tasks: 0 }
     }
 
     fn write(mut self) -> Program {
         for _ in 0..self.random.range(1, 3) {
             self.buffer();
         }
-        let most = self.random.pick(&[6, 20, 20, 30, 60]);
+        let most = self.random.pick(&[6, 25, 60, 60]);
         let n_tasks = self.random.range(1, most);
         let scoped = self.random.pick(&[0, 8, 20]);
         let mut depth = 0;
@@ -201,7 +199,7 @@ impl Writer {
         if self.random.chance(15) {
             submit.sync_start = true;
             if self.random.chance(98) {
-                submit.blocks = submit.blocks.min(self.together);
+                submit.blocks = submit.blocks.min(self.together(&submit)).max(1);
             }
         }
         if self.random.chance(6) {
@@ -211,6 +209,20 @@ impl Writer {
         self.regions(&mut submit);
         self.allocations(&mut submit);
         submit
+    }
+
+    /// How many blocks of a task can run at the same time.
+    fn together(&self, submit: &Submit) -> u32 {
+        let of = |kind| self.workers.count(kind) + self.workers.any;
+        let or_vectors = |own| if own == 0 { of(WorkerType::Vector) } else { own };
+        match submit.kind {
+            Some(TaskType::Mix) if submit.units == (Units { cube: 0, vector: 1 }) => 2 * self.workers.clusters,
+            Some(TaskType::Mix) => self.workers.clusters,
+            Some(TaskType::Cube) => of(WorkerType::Cube),
+            Some(TaskType::AiCpu) => or_vectors(of(WorkerType::AiCpu)),
+            Some(TaskType::Accelerator) => or_vectors(of(WorkerType::Accelerator)),
+            Some(TaskType::Vector | TaskType::None) | None => of(WorkerType::Vector),
+        }
     }
 
     fn cycles(&mut self) -> u64 {
@@ -275,13 +287,13 @@ impl Writer {
     }
 
     fn allocations(&mut self, submit: &mut Submit) {
-        if self.random.chance(15) {
-            submit.out_bytes = self.random.range(1, 400);
+        if self.random.chance(20) {
+            submit.out_bytes = self.random.range(1, 300);
         }
         for _ in 0..2 {
-            if self.random.chance(12) {
+            if self.random.chance(15) {
                 let buffer = self.name();
-                let bytes = self.random.range(1, 300);
+                let bytes = self.random.range(1, 250);
                 let again = submit.allocates.iter().any(|new| new.buffer == buffer);
                 if !again {
                     submit.allocates.push(NewBuffer { buffer, bytes });

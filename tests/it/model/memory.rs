@@ -48,7 +48,7 @@ impl Memory {
     /// Books what task `id` does: all reads, then all writes, then the new buffers.
     pub fn record(&mut self, id: usize, submit: &Submit) {
         for region in submit.reads.iter().chain(&submit.updates) {
-            self.each(region, |byte| drop(byte.readers.insert(id)));
+            self.each(region, |byte| byte.readers.extend([id]));
         }
         for region in submit.writes.iter().chain(&submit.updates) {
             self.each(region, |byte| *byte = Byte { writer: Some(id), readers: BTreeSet::new() });
