@@ -12,6 +12,7 @@ use ptosim::workload::{Cost, NewBuffer, Region, Submit, Symbols, Units};
 type Start = (u64, u32, u32, u64, u64);
 
 /// What to run, and what comes out.
+#[derive(Default)]
 struct Case {
     rule: &'static str,
     machine: Machine,
@@ -62,7 +63,17 @@ fn check(case: &Case, mut starts: Vec<Start>, (finish, edges): (u64, u64), block
 }
 
 fn cases() -> Vec<Case> {
-    [scheduler_cases(), placement_cases(), resource_cases(), dependency_cases()].into_iter().flatten().collect()
+    let subjects = [
+        scheduler_cases(),
+        mix_cases(),
+        placement_cases(),
+        window_cases(),
+        pool_cases(),
+        hazard_cases(),
+        scope_cases(),
+        vec![binding_case()],
+    ];
+    subjects.into_iter().flatten().collect()
 }
 
 /// `n` vectors and nothing else, no costs.
@@ -101,7 +112,6 @@ fn range(offset: u64, bytes: u64) -> Region {
 }
 
 fn scheduler_cases() -> Vec<Case> {
-    let none = Blocked::default();
     let costly = with(vectors(1), |machine| {
         machine.scheduler.complete = 2;
         machine.scheduler.edge = 3;
@@ -118,7 +128,7 @@ fn scheduler_cases() -> Vec<Case> {
             starts: vec![(0, 0, 0, 0, 10), (1, 0, 0, 25, 30), (2, 0, 0, 18, 23)],
             finish: 32,
             edges: 2,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "a joint becomes READY with its producer and pays its own completion: 15 = 10 + (2 + 3), 20 = 15 + (2 + 3)",
@@ -127,7 +137,7 @@ fn scheduler_cases() -> Vec<Case> {
             starts: vec![(0, 0, 0, 0, 10), (2, 0, 0, 20, 25)],
             finish: 27,
             edges: 2,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "one thread hands out one block after the other, and each worker picks up 3 cycles later",
@@ -135,8 +145,7 @@ fn scheduler_cases() -> Vec<Case> {
             ops: vec![plain(10, &[]), plain(10, &[])],
             starts: vec![(0, 0, 0, 7, 17), (1, 0, 1, 11, 21)],
             finish: 21,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "two threads hand out two blocks at once",
@@ -144,8 +153,7 @@ fn scheduler_cases() -> Vec<Case> {
             ops: vec![plain(10, &[]), plain(10, &[])],
             starts: vec![(0, 0, 0, 7, 17), (1, 0, 1, 7, 17)],
             finish: 17,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "the orchestrator pays 5 for a task and 2 for its entry, waits for cycle 30 without being blocked",
@@ -157,13 +165,12 @@ fn scheduler_cases() -> Vec<Case> {
             starts: vec![(0, 0, 0, 5, 15), (1, 0, 0, 15, 16), (2, 0, 0, 35, 36)],
             finish: 36,
             edges: 1,
-            blocked: none,
+            ..Case::default()
         },
     ]
 }
 
-fn placement_cases() -> Vec<Case> {
-    let none = Blocked::default();
+fn mix_cases() -> Vec<Case> {
     let mix = |cycles: Cost, cube: u8, vector: u8| {
         task(0, &[], |mix| {
             mix.kind = Some(TaskType::Mix);
@@ -179,8 +186,7 @@ fn placement_cases() -> Vec<Case> {
             ops: vec![mix(all, 1, 2), plain(5, &[])],
             starts: vec![(0, 0, 0, 0, 10), (0, 0, 1, 0, 4), (0, 0, 2, 0, 4), (1, 0, 1, 10, 15)],
             finish: 15,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "a MIX block goes to the cluster whose chosen units have the smallest largest clock",
@@ -207,9 +213,13 @@ fn placement_cases() -> Vec<Case> {
                 (4, 2, 4, 9, 15),
             ],
             finish: 15,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
+    ]
+}
+
+fn placement_cases() -> Vec<Case> {
+    vec![
         Case {
             rule: "a sync_start head waits for all its workers and holds back its queue",
             machine: vectors(2),
@@ -223,8 +233,7 @@ fn placement_cases() -> Vec<Case> {
             ],
             starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 15), (1, 1, 0, 10, 15), (2, 0, 0, 15, 18)],
             finish: 18,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "CUBE goes before VECTOR to a worker that serves both; a missing ACCELERATOR is served by ANY",
@@ -236,8 +245,7 @@ fn placement_cases() -> Vec<Case> {
             ],
             starts: vec![(0, 0, 0, 6, 7), (1, 0, 0, 4, 6), (2, 0, 0, 0, 4)],
             finish: 7,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
         Case {
             rule: "an AI_CPU task without its kind of worker waits in the queue of VECTOR",
@@ -245,14 +253,12 @@ fn placement_cases() -> Vec<Case> {
             ops: vec![task(1, &[], |cpu| cpu.kind = Some(TaskType::AiCpu)), plain(2, &[])],
             starts: vec![(0, 0, 0, 0, 1), (1, 0, 0, 1, 3)],
             finish: 3,
-            edges: 0,
-            blocked: none,
+            ..Case::default()
         },
     ]
 }
 
-fn resource_cases() -> Vec<Case> {
-    let bytes = |bytes| task(10, &[], move |task| task.out_bytes = bytes);
+fn window_cases() -> Vec<Case> {
     vec![
         Case {
             rule: "a spare slot stays unused: the second task waits for the first",
@@ -263,8 +269,8 @@ fn resource_cases() -> Vec<Case> {
             ops: vec![plain(10, &[]), plain(10, &[])],
             starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20)],
             finish: 20,
-            edges: 0,
             blocked: Blocked { window: 10, ..Blocked::default() },
+            ..Case::default()
         },
         Case {
             rule: "the inner scope has a ring of its own",
@@ -283,17 +289,23 @@ fn resource_cases() -> Vec<Case> {
             ],
             starts: vec![(0, 0, 0, 0, 9), (1, 0, 1, 0, 9), (2, 0, 2, 9, 10)],
             finish: 10,
-            edges: 0,
             blocked: Blocked { window: 9, ..Blocked::default() },
+            ..Case::default()
         },
+    ]
+}
+
+fn pool_cases() -> Vec<Case> {
+    let bytes = |bytes| task(10, &[], move |task| task.out_bytes = bytes);
+    vec![
         Case {
             rule: "a heap without live pieces starts anew at the base: 192 bytes fit although 128 were passed",
             machine: with(vectors(2), |machine| machine.limits.heap = 256),
             ops: vec![bytes(65), bytes(192), plain(3, &[])],
             starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20), (2, 0, 0, 10, 13)],
             finish: 20,
-            edges: 0,
             blocked: Blocked { heap: 10, ..Blocked::default() },
+            ..Case::default()
         },
         Case {
             rule: "entries are looked up at every attempt and return when the task retires, in ring order",
@@ -303,6 +315,7 @@ fn resource_cases() -> Vec<Case> {
             finish: 25,
             edges: 1,
             blocked: Blocked { deps: 20, ..Blocked::default() },
+            ..Case::default()
         },
         Case {
             rule: "with full hazards a read takes a map entry too",
@@ -317,14 +330,13 @@ fn resource_cases() -> Vec<Case> {
             ],
             starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20)],
             finish: 20,
-            edges: 0,
             blocked: Blocked { tensors: 10, ..Blocked::default() },
+            ..Case::default()
         },
     ]
 }
 
-fn dependency_cases() -> Vec<Case> {
-    let none = Blocked::default();
+fn hazard_cases() -> Vec<Case> {
     let hazards = |hazards| with(vectors(3), move |machine| machine.rules.hazards = hazards);
     let write_read_write = || {
         vec![
@@ -334,6 +346,23 @@ fn dependency_cases() -> Vec<Case> {
             task(1, &[], |writer| writer.writes = vec![range(4, 4)]),
         ]
     };
+    let schedule = |rule, mode, last: Start, edges| Case {
+        rule,
+        machine: hazards(mode),
+        ops: write_read_write(),
+        starts: vec![(0, 0, 0, 0, 10), (1, 0, 3 - last.2, 10, 20), last],
+        finish: 20.max(last.4),
+        edges,
+        ..Case::default()
+    };
+    vec![
+        schedule("raw: a write waits for nobody", Hazards::Raw, (2, 0, 1, 0, 1), 1),
+        schedule("raw_waw: a write waits for the last writer", Hazards::RawWaw, (2, 0, 1, 10, 11), 2),
+        schedule("full: a write waits for writer and readers", Hazards::Full, (2, 0, 2, 20, 21), 3),
+    ]
+}
+
+fn scope_cases() -> Vec<Case> {
     let scopes = |rule, hold, edges| Case {
         rule,
         machine: with(vectors(1), move |machine| machine.rules.scope_hold = hold),
@@ -348,48 +377,33 @@ fn dependency_cases() -> Vec<Case> {
         starts: vec![(0, 0, 0, 0, 5), (1, 0, 0, 20, 25)],
         finish: 25,
         edges,
-        blocked: none,
+        ..Case::default()
     };
-    let schedule = |rule, mode, last: Start, edges| Case {
-        rule,
-        machine: hazards(mode),
-        ops: write_read_write(),
-        starts: vec![(0, 0, 0, 0, 10), (1, 0, 3 - last.2, 10, 20), last],
-        finish: 20.max(last.4),
-        edges,
-        blocked: none,
-    };
-    let raw = schedule("raw: a write waits for nobody", Hazards::Raw, (2, 0, 1, 0, 1), 1);
-    let waw = schedule("raw_waw: a write waits for the last writer", Hazards::RawWaw, (2, 0, 1, 10, 11), 2);
-    let full = schedule("full: a write waits for writer and readers", Hazards::Full, (2, 0, 2, 20, 21), 3);
-    let inner = scopes("the inner scope alone holds its task", ScopeHold::Innermost, 0);
-    let outer = scopes("the outer scope holds the task of the inner one too", ScopeHold::Enclosing, 1);
     vec![
-        raw,
-        waw,
-        full,
-        inner,
-        outer,
-        Case {
-            rule: "arguments mean the buffer bound before; a new binding hides it; a hidden write is hidden for good",
-            machine: vectors(3),
-            ops: vec![
-                Op::Buffer { buffer: BufferId(0), bytes: 16 },
-                task(10, &[], |writer| writer.writes = vec![range(0, 16)]),
-                task(20, &[], |maker| {
-                    maker.reads = vec![range(0, 16)];
-                    maker.allocates = vec![NewBuffer { buffer: BufferId(0), bytes: 16 }];
-                }),
-                task(1, &[], |over| {
-                    over.writes = vec![Region { buffer: BufferId(0), offset: 0, row_bytes: 4, rows: 2, stride: 8 }]
-                }),
-                task(1, &[], |reader| reader.reads = vec![range(8, 4)]),
-                task(1, &[], |reader| reader.reads = vec![range(4, 4)]),
-            ],
-            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 30), (2, 0, 0, 30, 31), (3, 0, 1, 31, 32), (4, 0, 2, 30, 31)],
-            finish: 32,
-            edges: 4,
-            blocked: none,
-        },
+        scopes("the inner scope alone holds its task", ScopeHold::Innermost, 0),
+        scopes("the outer scope holds the task of the inner one too", ScopeHold::Enclosing, 1),
     ]
+}
+
+fn binding_case() -> Case {
+    let rows = Region { buffer: BufferId(0), offset: 0, row_bytes: 4, rows: 2, stride: 8 };
+    Case {
+        rule: "arguments mean the buffer bound before; a new binding hides it; a hidden write is hidden for good",
+        machine: vectors(3),
+        ops: vec![
+            Op::Buffer { buffer: BufferId(0), bytes: 16 },
+            task(10, &[], |writer| writer.writes = vec![range(0, 16)]),
+            task(20, &[], |maker| {
+                maker.reads = vec![range(0, 16)];
+                maker.allocates = vec![NewBuffer { buffer: BufferId(0), bytes: 16 }];
+            }),
+            task(1, &[], |over| over.writes = vec![rows]),
+            task(1, &[], |reader| reader.reads = vec![range(8, 4)]),
+            task(1, &[], |reader| reader.reads = vec![range(4, 4)]),
+        ],
+        starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 30), (2, 0, 0, 30, 31), (3, 0, 1, 31, 32), (4, 0, 2, 30, 31)],
+        finish: 32,
+        edges: 4,
+        ..Case::default()
+    }
 }

@@ -18,7 +18,9 @@ pub fn check(program: &Program, machine: &Machine, rows: &[Row], all: bool) -> R
 /// Busy cycles of each worker.
 pub fn busy(machine: &Machine, rows: &[Row]) -> Vec<u64> {
     let mut busy = vec![0; machine.workers.total() as usize];
-    rows.iter().for_each(|row| busy[row.worker as usize] += row.end - row.start);
+    for row in rows {
+        busy[row.worker as usize] += row.end - row.start;
+    }
     busy
 }
 

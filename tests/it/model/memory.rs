@@ -67,7 +67,9 @@ impl Memory {
 
     fn each(&mut self, region: &Region, mut change: impl FnMut(&mut Byte)) {
         let buffer = self.buffers.get_mut(&region.buffer).expect("programs bind a buffer before they use it");
-        positions(region).for_each(|position| change(&mut buffer[position]));
+        for position in positions(region) {
+            change(&mut buffer[position]);
+        }
     }
 }
 

@@ -212,7 +212,7 @@ pub fn run(program: &Program, machine: &Machine) -> Told {
     model.told
 }
 
-/// The queue a task waits in: AI_CPU and ACCELERATOR fall back to VECTOR on a machine with neither them nor ANY.
+/// The queue a task waits in: `AI_CPU` and ACCELERATOR fall back to VECTOR on a machine with neither them nor ANY.
 fn queue(submit: &Submit, machine: &Machine) -> TaskType {
     let kind = submit.kind.expect("programs of the tests name the type of every task");
     let missing = |worker| machine.workers.count(worker) == 0 && machine.workers.any == 0;

@@ -51,7 +51,9 @@ impl Model<'_> {
         let (ended, working): (Vec<_>, Vec<_>) = self.working.drain(..).partition(|running| running.end == now);
         self.working = working;
         let changed = !ended.is_empty();
-        ended.into_iter().for_each(|running| self.effect(running.job));
+        for running in ended {
+            self.effect(running.job);
+        }
         changed
     }
 
@@ -112,7 +114,9 @@ impl Model<'_> {
     }
 
     fn complete(&mut self, id: usize, workers: &[usize]) {
-        workers.iter().for_each(|&worker| self.workers[worker].free = true);
+        for &worker in workers {
+            self.workers[worker].free = true;
+        }
         let task = &mut self.tasks[id];
         task.ended += 1;
         if task.ended < task.blocks {
@@ -124,7 +128,9 @@ impl Model<'_> {
             FanoutOrder::Lifo => consumers.reverse(),
             FanoutOrder::Fifo => {}
         }
-        consumers.into_iter().for_each(|consumer| self.check_ready(consumer));
+        for consumer in consumers {
+            self.check_ready(consumer);
+        }
         self.consume();
     }
 
@@ -203,11 +209,15 @@ impl Model<'_> {
         let mut placed = Vec::new();
         for _ in 0..count {
             let Some(workers) = self.choose(id) else { break };
-            workers.iter().for_each(|&worker| self.workers[worker].free = false);
+            for &worker in &workers {
+                self.workers[worker].free = false;
+            }
             placed.push(workers);
         }
         if placed.len() < count as usize {
-            placed.into_iter().flatten().for_each(|worker| self.workers[worker].free = true);
+            for worker in placed.into_iter().flatten() {
+                self.workers[worker].free = true;
+            }
             return false;
         }
         for workers in placed {

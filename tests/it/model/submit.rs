@@ -128,7 +128,9 @@ impl Model<'_> {
             }
             Op::ScopeEnd => {
                 let closed = self.orchestrator.open.pop().expect("scopes match");
-                self.tasks.iter_mut().for_each(|task| task.held_by.retain(|&scope| scope != closed));
+                for task in &mut self.tasks {
+                    task.held_by.retain(|&scope| scope != closed);
+                }
                 self.consume();
             }
             Op::Submit(submit) => self.publish(submit),
