@@ -7,7 +7,7 @@ use crate::orchestrator::Orchestrator;
 use crate::policy::{Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{SlotRef, Window};
+use crate::window::{Resource, SlotRef, Window};
 use crate::workload::{Symbols, Workload, WorkloadError};
 use virtual_time::Sim;
 
@@ -24,7 +24,7 @@ mod virtual_time;
 pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
     let mut report = simulate(workload, machine, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(workload, machine, &deadlock.resource)?;
+        deadlock.needed = deadlock::needed(workload, machine)?;
     }
     Ok(report)
 }
@@ -51,12 +51,21 @@ pub fn simulate_under<P: Policy, O: Observer>(
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
     let mut sim = Sim::new(machine, orchestrator, policy, observer);
-    sim.run()?;
+    if let Err(error) = sim.run() {
+        if let RunError::TooLarge { .. } = error {
+            // What could be seen before the run comes first.
+            sim.orchestrator.validate_rest()?;
+        }
+        return Err(error);
+    }
     let deadlock = if sim.is_complete() { None } else { Some(deadlock::explain(&sim)) };
+    let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
     }
-    Ok(report(sim, workload.name(), deadlock))
+    let mut report = report(sim, workload.name(), deadlock);
+    report.tasks = n_tasks;
+    Ok(report)
 }
 
 /// Puts the numbers of a finished run together.
@@ -126,6 +135,14 @@ pub enum RunError {
     /// A task asks for something the machine can never give; the message names task, line, value and remedy.
     #[error("{0}")]
     Task(String),
+    /// A task asks for more than the whole of a resource.
+    #[error("{message}")]
+    TooLarge {
+        /// What is too small.
+        resource: Resource,
+        /// Task, line, value and remedy.
+        message: String,
+    },
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.

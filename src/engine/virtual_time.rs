@@ -72,8 +72,6 @@ pub(super) struct Clerk {
     pub(super) report: OrchestratorReport,
     /// When the present duty began.
     since: u64,
-    /// The present wait for something full, by what was full.
-    blocked: Blocked,
 }
 
 /// What the orchestrator is doing.
@@ -114,12 +112,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk {
-                stage: Duty::Read,
-                report: OrchestratorReport::default(),
-                since: 0,
-                blocked: Blocked::default(),
-            },
+            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
             now: 0,
             floor,
             observer,
@@ -486,8 +479,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let published =
             self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
-        let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
-        self.tally.critical_path = self.tally.critical_path.max(path);
+        if cycles.is_some() {
+            // The makespan is the end of a block, so a task without one does not end a path.
+            let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
+            self.tally.critical_path = self.tally.critical_path.max(path);
+        }
         let line = self.orchestrator.source().line();
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, line };
         let slot = self.window.slot(slot_ref);
@@ -561,25 +557,22 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 }
 
 impl Clerk {
-    /// Books the time of the present duty and takes up another.
+    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
     #[inline]
     fn turn(&mut self, duty: Duty, now: u64) {
-        let span = now - self.since;
-        self.since = now;
-        match self.stage {
-            Duty::Read | Duty::Reserve => {}
-            Duty::Wait(_) => self.report.waiting += span,
-            Duty::Pay(..) => self.report.working += span,
-            Duty::Done => self.report.done += span,
-            Duty::Blocked { on, .. } => {
-                *part(&mut self.blocked, on) += span;
-                if !matches!(duty, Duty::Blocked { .. }) {
-                    let (sum, wait) = (&mut self.report.blocked, std::mem::take(&mut self.blocked));
-                    sum.window += wait.window;
-                    sum.heap += wait.heap;
-                    sum.deps += wait.deps;
-                    sum.tensors += wait.tensors;
-                }
+        let same_wait = match (self.stage, duty) {
+            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
+            _ => false,
+        };
+        if !same_wait {
+            let span = now - self.since;
+            self.since = now;
+            match self.stage {
+                Duty::Read | Duty::Reserve => {}
+                Duty::Wait(_) => self.report.waiting += span,
+                Duty::Pay(..) => self.report.working += span,
+                Duty::Done => self.report.done += span,
+                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
             }
         }
         self.stage = duty;
@@ -587,9 +580,11 @@ impl Clerk {
 
     /// Books the time of the last duty. A wait that never ended counts as stuck.
     fn close(&mut self, now: u64) {
-        self.turn(self.stage, now);
-        let wait = self.blocked;
-        self.report.stuck = wait.window + wait.heap + wait.deps + wait.tensors;
+        if matches!(self.stage, Duty::Blocked { .. }) {
+            self.report.stuck = now - self.since;
+        } else {
+            self.turn(self.stage, now);
+        }
     }
 }
 
