@@ -344,6 +344,23 @@ impl Orchestrator {
         published
     }
 
+    /// Producers of the task at hand that are alive, each once, in the order in which they were found.
+    pub fn producers(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.producers.iter().map(|producer| producer.task)
+    }
+
+    /// Gives the task at hand a slot and enters its accesses without linking or holding it, so that nothing is ever consumed:
+    /// the way to see all dependencies of a program.
+    ///
+    /// # Errors
+    /// When the window is full.
+    pub fn enroll<S: Sharing>(&mut self, window: &Window<S>) -> Result<(), Refusal> {
+        let slot = window.reserve(0, self.next, &Needs::default(), 0)?;
+        self.register(window, Access { task: self.next, slot, path: 0 });
+        self.next.0 += 1;
+        Ok(())
+    }
+
     /// The longest path that ends with the tenant of a slot.
     #[inline]
     pub fn path(&self, slot: SlotRef) -> u64 {
