@@ -47,8 +47,8 @@ impl Machine {
         let document = DeTable::parse(text)
             .map_err(|error| place(error.span().map_or(0, |span| span.start), error.message().trim_end()))?;
         let document = document.get_ref();
-        let mut machine = Machine::default();
-        machine.name = Path::new(origin).file_stem().map_or(origin.into(), |stem| stem.to_string_lossy().into_owned());
+        let name = Path::new(origin).file_stem().map_or(origin.into(), |stem| stem.to_string_lossy().into_owned());
+        let mut machine = Machine { name, ..Machine::default() };
         if document.contains_key("workers") {
             machine.workers = Workers::default();
         }
