@@ -2,9 +2,25 @@
 //!
 //! The modules stand in the order in which a task walks through them.
 
-pub mod config;
-pub mod engine;
 pub mod id;
+pub mod sync;
+
 pub mod kernel;
-pub mod report;
+
+pub mod config;
+
 pub mod workload;
+
+pub mod orchestrator;
+
+pub mod window;
+
+pub mod policy;
+
+pub mod machine;
+
+pub mod ledger;
+
+pub mod engine;
+
+pub mod report;

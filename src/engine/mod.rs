@@ -1,17 +1,117 @@
 //! Drives orchestrator, window, scheduler, policy and machine through a workload.
 
 use crate::config::{ConfigError, Machine};
-use crate::id::{Symbol, TaskId, TaskType, WorkerId};
-use crate::report::Report;
+use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
+use crate::kernel::{Costs, Table};
+use crate::orchestrator::Orchestrator;
+use crate::policy::{Policy, Pto, QueueLimit};
+use crate::report::{Deadlock, Outcome, Report, WorkerReport};
+use crate::sync::Local;
+use crate::window::{SlotRef, Window};
 use crate::workload::{Symbols, Workload, WorkloadError};
+use virtual_time::Sim;
+
+mod deadlock;
+mod jobs;
+mod tally;
+mod virtual_time;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
 /// # Errors
-/// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but a
-/// [`crate::report::Outcome`].
-pub fn run<O: Observer>(_workload: &dyn Workload, _machine: &Machine, _observer: &mut O) -> Result<Report, RunError> {
-    unreachable!()
+/// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but an
+/// [`Outcome`].
+pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
+    let mut report = simulate(workload, machine, observer)?;
+    if let Some(deadlock) = &mut report.deadlock {
+        deadlock.needed = deadlock::needed(workload, machine, &deadlock.resource)?;
+    }
+    Ok(report)
+}
+
+/// As [`run`], without looking for the sizes that would have been enough.
+///
+/// # Errors
+/// As [`run`].
+pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
+    let limit = QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full };
+    simulate_under(workload, machine, Pto::new(limit), observer)
+}
+
+/// As [`simulate`], under any policy.
+///
+/// # Errors
+/// As [`run`].
+pub fn simulate_under<P: Policy, O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    policy: P,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let table = Table::load(&machine.kernels)?;
+    let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
+    let mut sim = Sim::new(machine, orchestrator, policy, observer);
+    sim.run()?;
+    let deadlock = if sim.is_complete() { None } else { Some(deadlock::explain(&sim)) };
+    if deadlock.is_some() {
+        sim.orchestrator.validate_rest()?;
+    }
+    Ok(report(sim, workload.name(), deadlock))
+}
+
+/// Puts the numbers of a finished run together.
+fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, deadlock: Option<Deadlock>) -> Report {
+    let (machine, makespan) = (sim.machine, sim.ledger.makespan());
+    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
+    let workers = kinds.zip(sim.ledger.close()).enumerate().map(|(id, (kind, (accounts, blocks)))| WorkerReport {
+        id: WorkerId(id as u32),
+        kind,
+        blocks,
+        busy: accounts.busy,
+        accounts,
+    });
+    let ended = sim.tally.ended;
+    let outcome = match deadlock {
+        Some(_) => Outcome::Deadlock,
+        None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
+        None => Outcome::Completed,
+    };
+    let mut scheduler = sim.jobs.report;
+    let all = u64::from(scheduler.threads).saturating_mul(sim.now);
+    scheduler.idle = all.saturating_sub(scheduler.admit + scheduler.complete + scheduler.dispatch);
+    let moved = sim.orchestrator.moved().iter();
+    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
+    let mut high_water = sim.tally.high_water();
+    let queues = sim.policy.queues();
+    high_water.ready_queue_full_events = queues.full_events;
+    high_water.ready =
+        TaskType::ALL.iter().zip(queues.high_water).map(|(kind, high)| (kind.name().to_string(), high)).collect();
+    Report {
+        format: "ptosim-result".into(),
+        version: 1,
+        workload,
+        machine: machine.clone(),
+        policy: sim.policy.name().into(),
+        engine: "virtual".into(),
+        outcome,
+        makespan,
+        finish: sim.now,
+        tasks: sim.orchestrator.next_task().0,
+        edges: sim.tally.edges,
+        blocks: sim.tally.blocks,
+        ended,
+        workers: workers.collect(),
+        orchestrator: sim.clerk.report,
+        scheduler,
+        bounds: sim.work.bounds(machine, sim.tally.critical_path, makespan),
+        high_water,
+        latency: sim.tally.latencies(),
+        kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),
+        deadlock,
+        notes,
+        policy_report: sim.policy.report(),
+        verdict: String::new(),
+    }
 }
 
 /// Why a run did not come to a report.
@@ -31,9 +131,44 @@ pub enum RunError {
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
 pub trait Observer {
     /// A block started on a worker. A MIX block gives one row for each of its workers.
+    #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let _ = (row, names);
     }
+
+    /// A task was published; its producers are linked in the window.
+    #[inline]
+    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        let _ = (task, slot, window, now);
+    }
+
+    /// A task is CONSUMED.
+    #[inline]
+    fn consumed(&mut self, task: TaskId, now: u64) {
+        let _ = (task, now);
+    }
+
+    /// `last_task_alive` of a ring passed a task.
+    #[inline]
+    fn retired(&mut self, retired: &Retired, now: u64) {
+        let _ = (retired, now);
+    }
+
+    /// A task will never run: dropped if there is no cause, cancelled because of `cause` otherwise.
+    fn cancelled(&mut self, task: TaskId, cause: Option<TaskId>, now: u64) {
+        let _ = (task, cause, now);
+    }
+}
+
+/// A task that `last_task_alive` passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retired {
+    /// The task.
+    pub task: TaskId,
+    /// Its ring.
+    pub ring: u32,
+    /// The ring's `heap_tail` now.
+    pub heap_tail: u64,
 }
 
 /// One block on one worker: a row of the schedule.

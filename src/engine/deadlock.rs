@@ -1,0 +1,252 @@
+//! Explains a run that got stuck, and finds the sizes with which it would have finished.
+
+use super::virtual_time::{Duty, Sim};
+use super::{Observer, RunError, simulate};
+use crate::config::{Limits, Machine};
+use crate::id::TaskId;
+use crate::policy::Policy;
+use crate::report::{Deadlock, OldestTask, Outcome, ScopeFact};
+use crate::sync::Local;
+use crate::window::{Resource, SlotRef, State, Window};
+use crate::workload::Workload;
+use std::collections::BTreeMap;
+
+/// The facts about a run in which nothing can happen and work is left.
+pub(super) fn explain<P: Policy, O: Observer>(sim: &Sim<'_, P, O>) -> Deadlock {
+    let blocked = match sim.clerk.stage {
+        Duty::Blocked { on, .. } => Some(on),
+        _ => None,
+    };
+    let ring_index = if blocked.is_some() { sim.orchestrator.ring() } else { stuck_ring(&sim.window) };
+    let ring = sim.window.ring(ring_index);
+    let limits = &sim.machine.limits;
+    let needs = sim.orchestrator.needs(&sim.window);
+    let (size, used, wanted) = match blocked {
+        Some(Resource::Window) | None => {
+            (limits.window - limits.spare, ring.submitted() - ring.retired(), u64::from(blocked.is_some()))
+        }
+        Some(Resource::Heap) => (limits.heap, ring.heap_used(), needs.heap),
+        Some(Resource::Deps) => (limits.deps, ring.deps_used(), needs.deps),
+        Some(Resource::Tensors) => (limits.tensors, sim.window.tensors(), needs.tensors),
+    };
+    Deadlock {
+        resource: blocked.map_or("policy", Resource::name).into(),
+        ring: ring_index,
+        task: blocked.map(|_| sim.orchestrator.next_task()),
+        name: blocked.map(|_| sim.orchestrator.task_name()),
+        line: blocked.and_then(|_| sim.orchestrator.source().line()),
+        at: sim.now,
+        current: ring.submitted(),
+        last_task_alive: ring.retired(),
+        size,
+        used,
+        wanted,
+        oldest: (ring.retired() < ring.submitted()).then(|| oldest(sim, sim.window.at(ring_index, ring.retired()))),
+        needed: BTreeMap::new(),
+    }
+}
+
+/// The first ring with a task that is not retired.
+fn stuck_ring(window: &Window<Local>) -> u32 {
+    let is_stuck = |&ring: &u32| window.ring(ring).retired() < window.ring(ring).submitted();
+    (0..window.n_rings()).find(is_stuck).unwrap_or(0)
+}
+
+fn oldest<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot_ref: SlotRef) -> OldestTask {
+    let (window, slot) = (&sim.window, sim.window.slot(slot_ref));
+    let not_done = |slot: SlotRef| window.slot(slot).state() < State::Completed;
+    let mut producers = Vec::new();
+    window.each_producer(slot_ref, |producer| {
+        if not_done(producer) {
+            producers.push(window.slot(producer).task());
+        }
+    });
+    OldestTask {
+        task: slot.task(),
+        name: sim.name_of(slot_ref),
+        line: sim.times(slot_ref).line,
+        state: slot.state().name().into(),
+        held_by_scopes: scopes_holding(sim, slot_ref),
+        waits_for_consumers: consumers(window, slot_ref)
+            .into_iter()
+            .filter(|&s| not_done(s))
+            .map(task_in(window))
+            .collect(),
+        waits_for_producers: producers,
+    }
+}
+
+fn task_in(window: &Window<Local>) -> impl Fn(SlotRef) -> TaskId + '_ {
+    |slot| window.slot(slot).task()
+}
+
+/// Tasks in flight that are linked to a producer, whatever its state.
+fn consumers(window: &Window<Local>, producer: SlotRef) -> Vec<SlotRef> {
+    let mut list = Vec::new();
+    for ring in 0..window.n_rings() {
+        for position in window.ring(ring).retired()..window.ring(ring).submitted() {
+            let slot = window.at(ring, position);
+            window.each_producer(slot, |other| {
+                if other == producer {
+                    list.push(slot);
+                }
+            });
+        }
+    }
+    list
+}
+
+/// The open scopes that hold the task in a slot.
+fn scopes_holding<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot: SlotRef) -> Vec<ScopeFact> {
+    let holds = |scope: &&crate::orchestrator::Scope| scope.holds(&sim.window, slot);
+    let open = sim.orchestrator.scopes().iter();
+    let enclosing = sim.machine.rules.scope_hold == crate::config::ScopeHold::Enclosing;
+    let innermost = open.clone().position(|scope| holds(&scope));
+    let Some(innermost) = innermost else { return Vec::new() };
+    let outermost = if enclosing { 0 } else { innermost };
+    let fact = |(index, scope): (usize, &crate::orchestrator::Scope)| ScopeFact {
+        depth: index as u32 + 1,
+        line: scope.line,
+        tasks: scope.tasks,
+    };
+    open.enumerate().take(innermost + 1).skip(outermost).map(fact).collect()
+}
+
+/// The smallest sizes with which the run finishes, found by running it. Whatever lacks beside the first resource is raised
+/// too; each answer is the smallest with the ones before it in place.
+///
+/// # Errors
+/// When the workload cannot be read again.
+pub(super) fn needed(
+    workload: &dyn Workload,
+    machine: &Machine,
+    resource: &str,
+) -> Result<BTreeMap<String, u64>, RunError> {
+    let mut needed = BTreeMap::new();
+    let mut roomy = machine.clone();
+    let mut resource = resource.to_string();
+    // Enlarge what lacks until the run finishes; then make each as small as it goes.
+    let mut raised = Vec::new();
+    while let Some(kind) = Kind::of(&resource) {
+        if raised.contains(&kind) {
+            return Ok(BTreeMap::new());
+        }
+        raised.push(kind);
+        let report = loop {
+            let larger = kind.larger(&roomy.limits);
+            kind.set(&mut roomy.limits, larger);
+            let report = simulate(workload, &roomy, &mut ())?;
+            let still = report.deadlock.as_ref().is_some_and(|deadlock| Kind::of(&deadlock.resource) == Some(kind));
+            if !still || !kind.can_grow(&roomy.limits) {
+                break report;
+            }
+        };
+        match report.deadlock {
+            None => break,
+            Some(deadlock) => resource = deadlock.resource,
+        }
+    }
+    for &kind in &raised {
+        let size = smallest(workload, &roomy, kind, kind.value(&machine.limits))?;
+        kind.set(&mut roomy.limits, size);
+        needed.insert(kind.key().to_string(), size);
+    }
+    Ok(needed)
+}
+
+/// The smallest size above `fails` with which a run on `machine`, which finishes, still finishes.
+fn smallest(workload: &dyn Workload, machine: &Machine, kind: Kind, fails: u64) -> Result<u64, RunError> {
+    let (mut low, mut high) = (kind.steps(fails), kind.steps(kind.value(&machine.limits)));
+    let mut trial = machine.clone();
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        kind.set(&mut trial.limits, kind.size(middle));
+        let finishes = match simulate(workload, &trial, &mut ()) {
+            Ok(report) => report.outcome != Outcome::Deadlock,
+            Err(RunError::Task(_)) => false,
+            Err(error) => return Err(error),
+        };
+        if finishes { high = middle } else { low = middle }
+    }
+    Ok(kind.size(high))
+}
+
+/// A size that can be raised.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Window,
+    Heap,
+    Deps,
+    Tensors,
+}
+
+impl Kind {
+    fn of(resource: &str) -> Option<Kind> {
+        match resource {
+            "window" => Some(Kind::Window),
+            "heap" => Some(Kind::Heap),
+            "deps" => Some(Kind::Deps),
+            "tensors" => Some(Kind::Tensors),
+            _ => None,
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Kind::Window => "limits.window",
+            Kind::Heap => "limits.heap",
+            Kind::Deps => "limits.deps",
+            Kind::Tensors => "limits.tensors",
+        }
+    }
+
+    fn value(self, limits: &Limits) -> u64 {
+        match self {
+            Kind::Window => limits.window,
+            Kind::Heap => limits.heap,
+            Kind::Deps => limits.deps,
+            Kind::Tensors => limits.tensors,
+        }
+    }
+
+    fn set(self, limits: &mut Limits, size: u64) {
+        match self {
+            Kind::Window => limits.window = size,
+            Kind::Heap => limits.heap = size,
+            Kind::Deps => limits.deps = size,
+            Kind::Tensors => limits.tensors = size,
+        }
+    }
+
+    fn larger(self, limits: &Limits) -> u64 {
+        match self {
+            Kind::Window => limits.window * 2,
+            Kind::Heap | Kind::Deps | Kind::Tensors => self.value(limits).saturating_mul(4).max(64),
+        }
+    }
+
+    fn can_grow(self, limits: &Limits) -> bool {
+        match self {
+            Kind::Window => limits.window * u64::from(limits.rings) < 1 << 30,
+            Kind::Heap => limits.heap < 1 << 60,
+            Kind::Deps | Kind::Tensors => self.value(limits) < 1 << 30,
+        }
+    }
+
+    /// Position of a size on the scale on which it is searched: powers of two, 64 bytes, or single entries.
+    fn steps(self, size: u64) -> u64 {
+        match self {
+            Kind::Window => u64::from(size.trailing_zeros()),
+            Kind::Heap => size / 64,
+            Kind::Deps | Kind::Tensors => size,
+        }
+    }
+
+    fn size(self, steps: u64) -> u64 {
+        match self {
+            Kind::Window => 1 << steps,
+            Kind::Heap => steps * 64,
+            Kind::Deps | Kind::Tensors => steps,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Counts and distributions collected while a run goes on.
+
+use crate::config::{Machine, WorkerCosts};
+use crate::id::WorkerType;
+use crate::report::{Bounds, Ended, HighWater, KernelReport, Latency, RingHighWater};
+use crate::sync::Sharing;
+use crate::window::{NONE, Window};
+use crate::workload::Symbols;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// What the report needs and the engine does not.
+pub(super) struct Tally {
+    pub(super) edges: u64,
+    pub(super) blocks: u64,
+    pub(super) ended: Ended,
+    pub(super) critical_path: u64,
+    pub(super) submit_to_ready: Distribution,
+    pub(super) ready_to_start: Distribution,
+    pub(super) start_to_end: Distribution,
+    pub(super) end_to_completed: Distribution,
+    kernels: Vec<KernelCount>,
+    rings: Vec<RingHighWater>,
+    tensors: u64,
+}
+
+/// Blocks of one kernel.
+#[derive(Clone, Copy, Default)]
+struct KernelCount {
+    count: u64,
+    total: u64,
+    max: u64,
+}
+
+/// A histogram that first counts runs of equal values, which is what most runs consist of.
+pub(super) struct Distribution {
+    histogram: Histogram<u64>,
+    sum: u128,
+    value: u64,
+    repeated: u64,
+}
+
+impl Distribution {
+    fn new() -> Distribution {
+        let histogram = Histogram::new(2).expect("two digits are a valid precision");
+        Distribution { histogram, sum: 0, value: 0, repeated: 0 }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, value: u64) {
+        if value != self.value {
+            self.flush();
+            self.value = value;
+        }
+        self.repeated += 1;
+    }
+
+    fn flush(&mut self) {
+        if self.repeated > 0 {
+            self.sum += u128::from(self.value) * u128::from(self.repeated);
+            self.histogram.saturating_record_n(self.value, self.repeated);
+            self.repeated = 0;
+        }
+    }
+
+    fn summary(&mut self) -> Latency {
+        self.flush();
+        let count = self.histogram.len();
+        // Within a bucket the histogram answers with its upper end; the true largest value is known.
+        let max = self.histogram.max();
+        let quantile = |q| self.histogram.value_at_quantile(q).min(max);
+        Latency {
+            count,
+            mean: if count == 0 { 0.0 } else { self.sum as f64 / count as f64 },
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            max,
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn new(machine: &Machine) -> Tally {
+        Tally {
+            edges: 0,
+            blocks: 0,
+            ended: Ended::default(),
+            critical_path: 0,
+            submit_to_ready: Distribution::new(),
+            ready_to_start: Distribution::new(),
+            start_to_end: Distribution::new(),
+            end_to_completed: Distribution::new(),
+            kernels: Vec::new(),
+            rings: vec![RingHighWater::default(); machine.limits.rings as usize],
+            tensors: 0,
+        }
+    }
+
+    /// A task took its place in a ring.
+    #[inline]
+    pub(super) fn reserved<S: Sharing>(&mut self, window: &Window<S>, ring: u32) {
+        let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));
+        high.window = high.window.max(state.submitted() - state.retired());
+        high.heap = high.heap.max(state.heap_used());
+        high.deps = high.deps.max(state.deps_used());
+        self.tensors = self.tensors.max(window.tensors());
+    }
+
+    /// A block of a kernel (symbol or [`NONE`]) runs on a worker.
+    #[inline]
+    pub(super) fn ran(&mut self, kernel: u32, cycles: u64) {
+        let index = kernel.wrapping_add(1) as usize;
+        if index >= self.kernels.len() {
+            self.kernels.resize(index + 1, KernelCount::default());
+        }
+        let count = &mut self.kernels[index];
+        count.count += 1;
+        count.total += cycles;
+        count.max = count.max.max(cycles);
+        self.start_to_end.record(cycles);
+    }
+
+    pub(super) fn kernels(&self, symbols: &Symbols) -> Vec<KernelReport> {
+        let all: u64 = self.kernels.iter().map(|kernel| kernel.total).sum();
+        let used = self.kernels.iter().enumerate().filter(|(_, kernel)| kernel.count > 0);
+        let mut list: Vec<_> = used
+            .map(|(index, kernel)| KernelReport {
+                name: match index as u32 {
+                    0 => "(unnamed)".into(),
+                    index => symbols.name(crate::id::Symbol(index - 1)).into(),
+                },
+                count: kernel.count,
+                total: kernel.total,
+                share: if all == 0 { 0.0 } else { kernel.total as f64 / all as f64 },
+                mean: kernel.total as f64 / kernel.count as f64,
+                max: kernel.max,
+            })
+            .collect();
+        debug_assert_eq!(NONE.wrapping_add(1), 0, "no kernel is index 0");
+        list.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
+        list
+    }
+
+    pub(super) fn latencies(&mut self) -> BTreeMap<String, Latency> {
+        [
+            ("submit_to_ready", &mut self.submit_to_ready),
+            ("ready_to_start", &mut self.ready_to_start),
+            ("start_to_end", &mut self.start_to_end),
+            ("end_to_completed", &mut self.end_to_completed),
+        ]
+        .into_iter()
+        .map(|(name, distribution)| (name.to_string(), distribution.summary()))
+        .collect()
+    }
+
+    pub(super) fn high_water(&self) -> HighWater {
+        HighWater { rings: self.rings.clone(), tensors: self.tensors, ..HighWater::default() }
+    }
+}
+
+/// Cycles a task adds to every path through it, and what comes before the first.
+pub(super) struct PathCosts {
+    /// From READY to the start.
+    before: u64,
+    /// From the end to the release of consumers.
+    pub(super) after: u64,
+    /// From the beginning of the run to READY.
+    pub(super) first: u64,
+}
+
+impl PathCosts {
+    pub(super) fn new(machine: &Machine) -> PathCosts {
+        let WorkerCosts { pickup } = machine.worker;
+        PathCosts {
+            before: machine.scheduler.dispatch.saturating_add(pickup),
+            after: machine.scheduler.complete,
+            first: machine.orchestrator.submit.saturating_add(machine.scheduler.admit),
+        }
+    }
+
+    /// What a task with this many cycles adds; `None` takes no worker.
+    #[inline]
+    pub(super) fn of(&self, cycles: Option<u64>) -> u64 {
+        self.after.saturating_add(cycles.map_or(0, |cycles| self.before.saturating_add(cycles)))
+    }
+}
+
+/// Work per worker type, for the lower bound.
+#[derive(Default)]
+pub(super) struct Work {
+    /// Cycles that only workers of this type, or ANY, can do.
+    by_type: [u128; 5],
+}
+
+impl Work {
+    #[inline]
+    pub(super) fn add(&mut self, kind: WorkerType, cycles: u64, blocks: u64) {
+        self.by_type[kind as usize] += u128::from(cycles) * u128::from(blocks);
+    }
+
+    /// The bounds of a run.
+    pub(super) fn bounds(&self, machine: &Machine, critical_path: u64, makespan: u64) -> Bounds {
+        let count = |kind| u128::from(machine.workers.count(kind));
+        let any = count(WorkerType::Any);
+        let mut work = 0;
+        for kind in WorkerType::ALL {
+            let workers = if kind == WorkerType::Any { any } else { count(kind) + any };
+            if workers > 0 {
+                work = work.max(self.by_type[kind as usize].div_ceil(workers));
+            }
+        }
+        let all = u128::from(machine.workers.total());
+        if all > 0 {
+            work = work.max(self.by_type.iter().sum::<u128>().div_ceil(all));
+        }
+        let work = u64::try_from(work).unwrap_or(u64::MAX);
+        let lower_bound = critical_path.max(work);
+        let efficiency = if makespan == 0 { 1.0 } else { lower_bound as f64 / makespan as f64 };
+        Bounds { critical_path, work, lower_bound, efficiency }
+    }
+}

@@ -1,0 +1,665 @@
+//! The virtual engine: event-driven, deterministic, to the cycle.
+//!
+//! One instant repeats the steps below until nothing changes; then time moves to the next moment at which anything can happen.
+//!
+//! ```text
+//! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
+//! ```
+
+use super::jobs::{Job, Jobs};
+use super::tally::{PathCosts, Tally, Work};
+use super::{BlockRow, Observer, Retired, RunError};
+use crate::config::Machine;
+use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
+use crate::ledger::{Class, Ledger, Supply};
+use crate::machine::{Floor, own_type};
+use crate::orchestrator::{Orchestrator, Step};
+use crate::policy::{Policy, Ready, Stage};
+use crate::report::{Blocked, OrchestratorReport};
+use crate::sync::{Local, Word};
+use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, Window, flag};
+use crate::workload::Cost;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A run in progress.
+pub(super) struct Sim<'a, P, O> {
+    pub(super) machine: &'a Machine,
+    pub(super) window: Window<Local>,
+    pub(super) orchestrator: Orchestrator,
+    pub(super) policy: P,
+    pub(super) ledger: Ledger,
+    pub(super) jobs: Jobs,
+    pub(super) tally: Tally,
+    pub(super) work: Work,
+    pub(super) clerk: Clerk,
+    pub(super) now: u64,
+    floor: Floor,
+    observer: &'a mut O,
+    /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
+    ends: BinaryHeap<Reverse<(u64, u32)>>,
+    times: Vec<Times>,
+    path_costs: PathCosts,
+    placed: Vec<u32>,
+    lists: Lists,
+}
+
+/// What a change of the window leaves to do.
+#[derive(Default)]
+struct Lists {
+    /// Tasks that wait for nothing and will never run.
+    cancelled: Vec<SlotRef>,
+    /// Tasks that the policy did not take.
+    dropped: Vec<SlotRef>,
+    /// Rings whose oldest task was consumed.
+    advancing: Vec<u32>,
+    /// Grows when anything is consumed, so that a blocked orchestrator knows when to look again.
+    consumed: u64,
+}
+
+/// Moments of the task in a slot.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Times {
+    pub(super) submit: u64,
+    pub(super) ready: u64,
+    pub(super) line: Option<u64>,
+}
+
+/// Where the orchestrator stands, and its account.
+pub(super) struct Clerk {
+    pub(super) stage: Duty,
+    pub(super) report: OrchestratorReport,
+    /// When the present duty began.
+    since: u64,
+    /// The present wait for something full, by what was full.
+    blocked: Blocked,
+}
+
+/// What the orchestrator is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Duty {
+    /// About to read an operation.
+    Read,
+    /// Does not start the submission before this cycle.
+    Wait(u64),
+    /// About to reserve.
+    Reserve,
+    /// Something is full; `seen` is the consumed count at the last attempt.
+    Blocked { on: Resource, seen: u64 },
+    /// Pays until this cycle, then acts.
+    Pay(u64, Action),
+    /// The program is over.
+    Done,
+}
+
+/// What the orchestrator does when it has paid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    Publish(SlotRef),
+    OpenScope,
+    CloseScope,
+}
+
+impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
+    pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
+        let window = Window::new(&machine.limits, machine.rules.fanout_order);
+        let floor = Floor::new(&machine.workers);
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
+        Sim {
+            machine,
+            orchestrator,
+            policy,
+            ledger,
+            jobs: Jobs::new(&machine.scheduler),
+            tally: Tally::new(machine),
+            work: Work::default(),
+            clerk: Clerk {
+                stage: Duty::Read,
+                report: OrchestratorReport::default(),
+                since: 0,
+                blocked: Blocked::default(),
+            },
+            now: 0,
+            floor,
+            observer,
+            ends: BinaryHeap::new(),
+            times: vec![Times::default(); window.n_slots()],
+            path_costs: PathCosts::new(machine),
+            placed: Vec::new(),
+            lists: Lists::default(),
+            window,
+        }
+    }
+
+    /// Runs until nothing is left to happen.
+    pub(super) fn run(&mut self) -> Result<(), RunError> {
+        loop {
+            self.instant()?;
+            let Some(next) = self.next_moment() else { break };
+            debug_assert!(next > self.now, "time stands still at {next}");
+            self.ledger.advance(next);
+            self.now = next;
+        }
+        self.clerk.close(self.now);
+        Ok(())
+    }
+
+    #[inline]
+    fn instant(&mut self) -> Result<(), RunError> {
+        loop {
+            let mut changed = self.collect_ends();
+            while let Some(job) = self.jobs.finish(self.now) {
+                self.take_effect(job);
+                changed = true;
+            }
+            while let Some(job) = self.jobs.take() {
+                self.begin(job);
+                changed = true;
+            }
+            changed |= self.orchestrate()?;
+            if !changed && !self.hand_out() {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn next_moment(&self) -> Option<u64> {
+        let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
+        if let Some(end) = self.jobs.next_end() {
+            next = next.min(end);
+        }
+        if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
+            next = next.min(until);
+        }
+        if let Some(timer) = self.policy.next_timer() {
+            next = next.min(timer);
+        }
+        (next != u64::MAX).then_some(next)
+    }
+
+    /// Step 2: every block that ends now becomes a job, by ascending worker.
+    #[inline]
+    fn collect_ends(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(&Reverse((end, key))) = self.ends.peek()
+            && end == self.now
+        {
+            self.ends.pop();
+            let worker = key / 2;
+            if key % 2 == 0 {
+                self.ledger.ended_early(worker);
+                continue;
+            }
+            let block = self.floor.worker(worker).block;
+            for &id in block.crew.ids() {
+                self.ledger.ended(id, self.floor.worker(id).clock < end);
+            }
+            self.jobs.push(Job::Complete(worker));
+            changed = true;
+        }
+        changed
+    }
+
+    /// Step 4: a free thread takes a job.
+    #[inline]
+    fn begin(&mut self, job: Job) {
+        let costs = &self.machine.scheduler;
+        let cost = match job {
+            Job::Admit(_) => costs.admit,
+            Job::Dispatch(_) => costs.dispatch,
+            Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
+            Job::Join(slot) => self.completion_cost(slot),
+        };
+        if cost == 0 {
+            self.take_effect(job);
+        } else {
+            self.jobs.run(job, self.now, cost);
+        }
+    }
+
+    /// The last of a task's blocks to be taken also pays for the consumers linked by then.
+    #[inline]
+    fn completion_cost(&self, slot: SlotRef) -> u64 {
+        let costs = &self.machine.scheduler;
+        let to_take = &self.window.slot(slot).job.to_take;
+        to_take.store(to_take.load(Relaxed) - 1, Relaxed);
+        if costs.edge == 0 || to_take.load(Relaxed) > 0 {
+            return costs.complete;
+        }
+        costs.complete.saturating_add(costs.edge.saturating_mul(self.window.count_consumers(slot)))
+    }
+
+    #[inline]
+    fn take_effect(&mut self, job: Job) {
+        match job {
+            Job::Admit(slot) => self.admit(slot),
+            Job::Dispatch(worker) => self.start(worker),
+            Job::Join(slot) => self.finish(slot),
+            Job::Complete(worker) => {
+                let block = self.floor.worker(worker).block;
+                self.tally.end_to_completed.record(self.now - block.end);
+                for &id in block.crew.ids() {
+                    self.floor.give_back(id);
+                    self.ledger.freed(id);
+                }
+                let to_finish = &self.window.slot(block.slot).job.to_finish;
+                to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
+                if to_finish.load(Relaxed) == 0 {
+                    self.finish(block.slot);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn admit(&mut self, slot: SlotRef) {
+        let task = self.window.slot(slot);
+        task.job.set(flag::ADMITTED);
+        let waits_for_nothing = task.fanin() == 1;
+        if waits_for_nothing {
+            self.ledger.admitted(Class::of(task.job.kind(), task.job.units()));
+        }
+        if self.window.satisfy(slot) {
+            self.outcomes(|_, _, outcomes| outcomes.ready(slot));
+        }
+    }
+
+    /// A dispatched block starts after its pickup.
+    #[inline]
+    fn start(&mut self, leader: u32) {
+        let block = self.floor.worker(leader).block;
+        let slot = self.window.slot(block.slot);
+        let job = &slot.job;
+        let start = self.now + self.machine.worker.pickup;
+        let times = self.times[block.slot as usize];
+        self.window.start(block.slot);
+        self.ledger.block_started(Class::of(job.kind(), job.units()));
+        self.tally.ready_to_start.record(start - times.ready);
+        self.tally.blocks += 1;
+        let kernel = job.kernel.load(Relaxed);
+        let mut row = BlockRow {
+            task: slot.task(),
+            block: block.index,
+            worker: WorkerId(leader),
+            submit: times.submit,
+            ready: times.ready,
+            start,
+            end: start,
+            name: symbol(job.name.load(Relaxed)),
+            kernel: symbol(kernel),
+            kind: job.kind(),
+        };
+        let mut last = 0;
+        for &id in block.crew.ids() {
+            let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+            let cycles = if on_cube { job.cycles.load(Relaxed) } else { job.vector_cycles.load(Relaxed) };
+            let end = start.saturating_add(cycles);
+            self.floor.worker_mut(id).clock = end;
+            self.ledger.runs(id, block.placed, start, end);
+            self.tally.ran(kernel, cycles);
+            (row.worker, row.end) = (WorkerId(id), end);
+            self.observer.block(&row, self.orchestrator.source().symbols());
+            last = last.max(end);
+        }
+        if job.has(flag::PER_KIND) {
+            for &id in block.crew.ids() {
+                let end = self.floor.worker(id).clock;
+                if end < last {
+                    self.ends.push(Reverse((end, 2 * id)));
+                }
+            }
+        }
+        self.floor.worker_mut(leader).block.end = last;
+        self.ends.push(Reverse((last, 2 * leader + 1)));
+    }
+
+    /// The last block of a task is processed: the task is COMPLETED.
+    #[inline]
+    fn finish(&mut self, slot: SlotRef) {
+        let (job, task) = (&self.window.slot(slot).job, self.window.slot(slot).task());
+        if job.has(flag::FAULT) {
+            self.tally.ended.failed += 1;
+            self.spoil(slot, task);
+        } else {
+            self.tally.ended.completed += 1;
+        }
+        self.complete(slot);
+    }
+
+    #[inline]
+    fn complete(&mut self, slot: SlotRef) {
+        let task = self.window.slot(slot).task();
+        self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
+        self.policy.on_complete(slot, task, self.now);
+    }
+
+    /// A task ended badly: everything that depends on it is cancelled.
+    #[cold]
+    fn spoil(&mut self, slot: SlotRef, task: TaskId) {
+        self.window.slot(slot).job.set(flag::BAD);
+        self.orchestrator.remember_bad(task);
+        let mut list = vec![slot];
+        while let Some(producer) = list.pop() {
+            let cause = self.window.slot(producer).task();
+            let mut consumers = Vec::new();
+            self.window.each_consumer(producer, |consumer| consumers.push(consumer));
+            for consumer in consumers {
+                if !self.window.slot(consumer).job.has(flag::CANCELLED) {
+                    self.mark_cancelled(consumer, cause);
+                    list.push(consumer);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn mark_cancelled(&mut self, slot: SlotRef, cause: TaskId) {
+        let task = self.window.slot(slot).task();
+        self.window.slot(slot).job.set(flag::CANCELLED | flag::BAD);
+        self.orchestrator.remember_bad(task);
+        self.tally.ended.cancelled += 1;
+        self.observer.cancelled(task, Some(cause), self.now);
+    }
+
+    /// Does something to the window and follows up what it leads to.
+    #[inline]
+    fn outcomes(&mut self, act: impl FnOnce(&Window<Local>, &mut Orchestrator, &mut FollowUp<'_, P, O>)) {
+        let mut follow_up = FollowUp {
+            window: &self.window,
+            policy: &mut self.policy,
+            ledger: &mut self.ledger,
+            jobs: &mut self.jobs,
+            tally: &mut self.tally,
+            times: &mut self.times,
+            lists: &mut self.lists,
+            observer: self.observer,
+            now: self.now,
+        };
+        act(&self.window, &mut self.orchestrator, &mut follow_up);
+        while let Some(slot) = follow_up.lists.cancelled.pop() {
+            self.window.complete(slot, &mut follow_up);
+        }
+        while let Some(ring) = self.lists.advancing.pop() {
+            let Sim { window, observer, now, .. } = self;
+            window.advance(ring, |slot| {
+                observer.retired(
+                    &Retired { task: window.slot(slot).task(), ring, heap_tail: window.ring(ring).heap_tail() },
+                    *now,
+                );
+            });
+        }
+        while let Some(slot) = self.lists.dropped.pop() {
+            self.drop_task(slot);
+        }
+    }
+
+    #[cold]
+    fn drop_task(&mut self, slot: SlotRef) {
+        let task = self.window.slot(slot).task();
+        self.tally.ended.dropped += 1;
+        self.observer.cancelled(task, None, self.now);
+        self.spoil(slot, task);
+        self.complete(slot);
+    }
+
+    /// Step 5: the orchestrator works until it must wait.
+    #[inline]
+    fn orchestrate(&mut self) -> Result<bool, RunError> {
+        let mut changed = false;
+        loop {
+            match self.clerk.stage {
+                Duty::Read => self.read()?,
+                Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
+                Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
+                Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
+                Duty::Reserve | Duty::Blocked { .. } => {
+                    if !self.reserve()? {
+                        return Ok(changed);
+                    }
+                }
+                Duty::Pay(_, action) => {
+                    self.act(action);
+                    self.clerk.turn(Duty::Read, self.now);
+                    changed = true;
+                }
+                Duty::Done => return Ok(changed),
+            }
+        }
+    }
+
+    #[inline]
+    fn read(&mut self) -> Result<(), RunError> {
+        let scope = self.now.saturating_add(self.machine.orchestrator.scope);
+        let duty = match self.orchestrator.read(&self.window)? {
+            Step::Submit if self.orchestrator.task.submit_at > self.now => Duty::Wait(self.orchestrator.task.submit_at),
+            Step::Submit => Duty::Reserve,
+            Step::ScopeBegin => Duty::Pay(scope, Action::OpenScope),
+            Step::ScopeEnd => Duty::Pay(scope, Action::CloseScope),
+            Step::Done => {
+                self.ledger.supply(Supply::Done);
+                Duty::Done
+            }
+        };
+        self.clerk.turn(duty, self.now);
+        Ok(())
+    }
+
+    /// Tries to reserve what the task at hand needs; false if it must wait.
+    #[inline]
+    fn reserve(&mut self) -> Result<bool, RunError> {
+        match self.orchestrator.try_reserve(&self.window) {
+            Ok((slot, edges)) => {
+                let costs = &self.machine.orchestrator;
+                let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
+                self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.ledger.supply(Supply::Working);
+                self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), Action::Publish(slot)), self.now);
+                Ok(true)
+            }
+            Err(Refusal::Full(on)) => {
+                self.ledger.supply(Supply::Blocked(on));
+                self.clerk.turn(Duty::Blocked { on, seen: self.lists.consumed }, self.now);
+                Ok(false)
+            }
+            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
+        }
+    }
+
+    #[inline]
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Publish(slot) => self.publish(slot),
+            Action::OpenScope => self.orchestrator.open_scope(),
+            Action::CloseScope => {
+                self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+            }
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self, slot_ref: SlotRef) {
+        let (kind, cost) = self.orchestrator.resolved;
+        let cycles = self.book_work(kind, cost);
+        let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
+        let published =
+            self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
+        self.tally.edges += published.edges;
+        let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
+        self.tally.critical_path = self.tally.critical_path.max(path);
+        let line = self.orchestrator.source().line();
+        self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, line };
+        let slot = self.window.slot(slot_ref);
+        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
+        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
+        self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
+        if let Some(cause) = published.cancelled {
+            self.mark_cancelled(slot_ref, cause);
+        }
+        self.jobs.push(Job::Admit(slot_ref));
+    }
+
+    /// Enters the work of the task at hand into the lower bound; returns the cycles of its longest part, if it has any.
+    #[inline]
+    fn book_work(&mut self, kind: TaskType, cost: Cost) -> Option<u64> {
+        let task = &self.orchestrator.task;
+        let blocks = u64::from(task.blocks);
+        let (cube, vector) = match cost {
+            Cost::Cycles(cycles) => (cycles, cycles),
+            Cost::PerKind { cube, vector } => (cube, vector),
+        };
+        if let Some(own) = own_type(kind) {
+            self.work.add(own, cube, blocks);
+            return Some(cube);
+        }
+        if kind == TaskType::None {
+            return None;
+        }
+        let units = task.units;
+        self.work.add(WorkerType::Cube, cube, blocks * u64::from(units.cube));
+        self.work.add(WorkerType::Vector, vector, blocks * u64::from(units.vector));
+        Some(if units.cube == 0 { 0 } else { cube }.max(if units.vector == 0 { 0 } else { vector }))
+    }
+
+    /// Step 6: timers, then one pass of dispatch; true if anything happened.
+    #[inline]
+    fn hand_out(&mut self) -> bool {
+        let mut changed = false;
+        if let Some(timer) = self.policy.next_timer()
+            && timer <= self.now
+        {
+            changed = self.policy.on_timer(self.now);
+        }
+        let Sim { window, floor, ledger, placed, .. } = self;
+        let mut stage = Stage { now: self.now, window, floor, ledger, placed };
+        self.policy.dispatch(&mut stage);
+        changed |= !self.placed.is_empty();
+        for leader in self.placed.drain(..) {
+            self.jobs.push(Job::Dispatch(leader));
+        }
+        changed
+    }
+
+    /// Whether everything submitted was consumed and nothing is left to submit.
+    pub(super) fn is_complete(&self) -> bool {
+        let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();
+        self.clerk.stage == Duty::Done && (0..self.window.n_rings()).all(retired)
+    }
+
+    /// Name of the task in a slot.
+    pub(super) fn name_of(&self, slot: SlotRef) -> String {
+        let slot = self.window.slot(slot);
+        let own = symbol(slot.job.name.load(Relaxed)).map(|name| self.orchestrator.source().symbols().name(name));
+        own.map_or_else(|| format!("task{}", slot.task()), str::to_string)
+    }
+
+    /// Moments of the task in a slot.
+    pub(super) fn times(&self, slot: SlotRef) -> &Times {
+        &self.times[slot as usize]
+    }
+}
+
+impl Clerk {
+    /// Books the time of the present duty and takes up another.
+    #[inline]
+    fn turn(&mut self, duty: Duty, now: u64) {
+        let span = now - self.since;
+        self.since = now;
+        match self.stage {
+            Duty::Read | Duty::Reserve => {}
+            Duty::Wait(_) => self.report.waiting += span,
+            Duty::Pay(..) => self.report.working += span,
+            Duty::Done => self.report.done += span,
+            Duty::Blocked { on, .. } => {
+                *part(&mut self.blocked, on) += span;
+                if !matches!(duty, Duty::Blocked { .. }) {
+                    let (sum, wait) = (&mut self.report.blocked, std::mem::take(&mut self.blocked));
+                    sum.window += wait.window;
+                    sum.heap += wait.heap;
+                    sum.deps += wait.deps;
+                    sum.tensors += wait.tensors;
+                }
+            }
+        }
+        self.stage = duty;
+    }
+
+    /// Books the time of the last duty. A wait that never ended counts as stuck.
+    fn close(&mut self, now: u64) {
+        self.turn(self.stage, now);
+        let wait = self.blocked;
+        self.report.stuck = wait.window + wait.heap + wait.deps + wait.tensors;
+    }
+}
+
+fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
+    match resource {
+        Resource::Window => &mut blocked.window,
+        Resource::Heap => &mut blocked.heap,
+        Resource::Deps => &mut blocked.deps,
+        Resource::Tensors => &mut blocked.tensors,
+    }
+}
+
+fn symbol(word: u32) -> Option<Symbol> {
+    (word != NONE).then_some(Symbol(word))
+}
+
+/// Follows up what a change of the window leads to.
+struct FollowUp<'a, P, O> {
+    window: &'a Window<Local>,
+    policy: &'a mut P,
+    ledger: &'a mut Ledger,
+    jobs: &'a mut Jobs,
+    tally: &'a mut Tally,
+    times: &'a mut Vec<Times>,
+    lists: &'a mut Lists,
+    observer: &'a mut O,
+    now: u64,
+}
+
+impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
+    #[inline]
+    fn ready(&mut self, slot_ref: SlotRef) {
+        let slot = self.window.slot(slot_ref);
+        let times = &mut self.times[slot_ref as usize];
+        times.ready = self.now;
+        let kind = slot.job.kind();
+        let class = Class::of(kind, slot.job.units());
+        self.ledger.ready(class);
+        if slot.job.has(flag::CANCELLED) {
+            self.ledger.all_placed(class);
+            self.lists.cancelled.push(slot_ref);
+            return;
+        }
+        self.tally.submit_to_ready.record(self.now - times.submit);
+        if kind == TaskType::None {
+            self.ledger.all_placed(class);
+            self.jobs.push(Job::Join(slot_ref));
+            return;
+        }
+        if self.policy.on_ready(Ready { slot: slot_ref, task: slot.task(), kind }, self.now).is_err() {
+            self.ledger.all_placed(class);
+            self.lists.dropped.push(slot_ref);
+        }
+    }
+
+    #[inline]
+    fn unblocked(&mut self, slot: SlotRef) {
+        let job = &self.window.slot(slot).job;
+        if !job.has(flag::ADMITTED) {
+            self.ledger.unblocked(Class::of(job.kind(), job.units()));
+        }
+    }
+
+    #[inline]
+    fn consumed(&mut self, slot: SlotRef) {
+        self.lists.consumed += 1;
+        self.tally.ended.consumed += 1;
+        self.observer.consumed(self.window.slot(slot).task(), self.now);
+        if self.window.is_oldest(slot) {
+            self.lists.advancing.push(self.window.ring_of(slot));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The ledger: every cycle of every worker in exactly one account.
+//!
+//! What an idle worker waits for depends on its type only, so idle time is booked once per type, in running sums, when time
+//! moves on. A worker notes the sums when it falls idle and takes the difference when it is given work again.
+
+use crate::id::{TaskType, WorkerType};
+use crate::report::Accounts;
+use crate::window::Resource;
+use crate::workload::Units;
+
+/// Accounts of a worker that runs nothing, in the order of [`crate::report::Accounts`].
+const N_IDLE: usize = 9;
+
+/// Cycles per idle account.
+type Sums = [u64; N_IDLE];
+
+const OVERHEAD: usize = 0;
+const HELD: usize = 1;
+const DEPENDENCY: usize = 2;
+const FULL: usize = 3;
+const ORCHESTRATOR: usize = 7;
+const DRAINED: usize = 8;
+
+/// Tasks that the same worker types can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Class(u8);
+
+/// Number of classes: four plain types, MIX by the kinds it takes, NONE.
+const N_CLASSES: usize = 8;
+
+impl Class {
+    /// The class of a task.
+    #[inline]
+    pub fn of(kind: TaskType, units: Units) -> Class {
+        Class(match kind {
+            TaskType::Cube => 0,
+            TaskType::Vector => 1,
+            TaskType::AiCpu => 2,
+            TaskType::Accelerator => 3,
+            TaskType::Mix if units.vector == 0 => 4,
+            TaskType::Mix if units.cube == 0 => 5,
+            TaskType::Mix => 6,
+            TaskType::None => 7,
+        })
+    }
+
+    /// Classes that a worker type can run.
+    fn of_worker(kind: WorkerType) -> &'static [u8] {
+        match kind {
+            WorkerType::Cube => &[0, 4, 6],
+            WorkerType::Vector => &[1, 5, 6],
+            WorkerType::AiCpu => &[2],
+            WorkerType::Accelerator => &[3],
+            WorkerType::Any => &[0, 1, 2, 3],
+        }
+    }
+}
+
+/// What the orchestrator does, as far as an idle worker is concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Supply {
+    /// It works or waits for its time.
+    Working,
+    /// Something is full.
+    Blocked(Resource),
+    /// Its program is over.
+    Done,
+}
+
+/// Tasks of one class by what they wait for.
+#[derive(Clone, Copy, Default, Debug)]
+struct Crowd {
+    /// Submitted, not READY.
+    pending: u64,
+    /// Of those, waiting for nothing but their admission.
+    admitting: u64,
+    /// READY, with blocks not yet placed.
+    ready: u64,
+    /// Blocks placed but not started.
+    starting: u64,
+}
+
+/// Running sums of one worker type.
+#[derive(Clone, Copy, Default, Debug)]
+struct TypeSums {
+    /// For a worker that could take a block.
+    free: Sums,
+    /// For a worker whose last block the scheduler has not completed.
+    completing: Sums,
+}
+
+/// One worker's book.
+#[derive(Clone, Default, Debug)]
+struct Book {
+    busy: u64,
+    blocks: u64,
+    idle: Sums,
+    /// `completing` sums at the end of its last block and at its completion; equal when there was no time between.
+    ended: Sums,
+    completed: Sums,
+    /// `free` sums since it is free.
+    freed: Sums,
+}
+
+/// The book of all cycles.
+pub struct Ledger {
+    now: u64,
+    makespan: u64,
+    crowds: [Crowd; N_CLASSES],
+    supply: Supply,
+    kinds: Vec<WorkerType>,
+    sums: [TypeSums; 5],
+    /// The sums when time passed the makespan known then.
+    at_makespan: [TypeSums; 5],
+    /// The makespan for which `at_makespan` was noted.
+    noted: Option<u64>,
+    books: Vec<Book>,
+}
+
+impl Ledger {
+    /// All workers free at cycle 0.
+    #[must_use]
+    pub fn new(workers: impl Iterator<Item = WorkerType>) -> Ledger {
+        let kinds: Vec<_> = workers.collect();
+        Ledger {
+            now: 0,
+            makespan: 0,
+            crowds: Default::default(),
+            supply: Supply::Working,
+            sums: Default::default(),
+            at_makespan: Default::default(),
+            noted: None,
+            books: vec![Book::default(); kinds.len()],
+            kinds,
+        }
+    }
+
+    /// End of the last block so far.
+    pub fn makespan(&self) -> u64 {
+        self.makespan
+    }
+
+    /// Tells what the orchestrator does from now on.
+    #[inline]
+    pub fn supply(&mut self, supply: Supply) {
+        self.supply = supply;
+    }
+
+    /// A task was published; `admitting` if it waits for nothing but its admission.
+    #[inline]
+    pub fn submitted(&mut self, class: Class, admitting: bool) {
+        let crowd = &mut self.crowds[usize::from(class.0)];
+        crowd.pending += 1;
+        crowd.admitting += u64::from(admitting);
+    }
+
+    /// A task waits for nothing but its admission any more.
+    #[inline]
+    pub fn unblocked(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].admitting += 1;
+    }
+
+    /// An admission took effect on a task that waited for nothing else.
+    #[inline]
+    pub fn admitted(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].admitting -= 1;
+    }
+
+    /// A task became READY.
+    #[inline]
+    pub fn ready(&mut self, class: Class) {
+        let crowd = &mut self.crowds[usize::from(class.0)];
+        crowd.pending -= 1;
+        crowd.ready += 1;
+    }
+
+    /// The last block of a READY task was placed, or it needs none.
+    #[inline]
+    pub fn all_placed(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].ready -= 1;
+    }
+
+    /// A worker was given to a block.
+    #[inline]
+    pub fn placed(&mut self, worker: u32) {
+        let sums = &self.sums[self.kinds[worker as usize] as usize];
+        let book = &mut self.books[worker as usize];
+        for account in 0..N_IDLE {
+            book.idle[account] +=
+                (book.completed[account] - book.ended[account]) + (sums.free[account] - book.freed[account]);
+        }
+        book.completed = book.ended;
+    }
+
+    /// A block was placed.
+    #[inline]
+    pub fn block_placed(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].starting += 1;
+    }
+
+    /// A placed block's start is known and reached.
+    #[inline]
+    pub fn block_started(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].starting -= 1;
+    }
+
+    /// A worker placed at `placed` runs from `start` to `end`.
+    #[inline]
+    pub fn runs(&mut self, worker: u32, placed: u64, start: u64, end: u64) {
+        let book = &mut self.books[worker as usize];
+        book.idle[OVERHEAD] += start - placed;
+        book.busy += end - start;
+        book.blocks += 1;
+        if end > self.makespan {
+            self.makespan = end;
+        }
+    }
+
+    /// A worker's part of a block ended before the block did.
+    pub fn ended_early(&mut self, worker: u32) {
+        let sums = &self.sums[self.kinds[worker as usize] as usize];
+        self.books[worker as usize].freed = sums.free;
+    }
+
+    /// The block of a worker ended; `early` if the worker's own part had ended before.
+    #[inline]
+    pub fn ended(&mut self, worker: u32, early: bool) {
+        let sums = &self.sums[self.kinds[worker as usize] as usize];
+        let book = &mut self.books[worker as usize];
+        if early {
+            for account in 0..N_IDLE {
+                book.idle[account] += sums.free[account] - book.freed[account];
+            }
+        }
+        book.ended = sums.completing;
+        book.completed = sums.completing;
+    }
+
+    /// The worker is free again.
+    #[inline]
+    pub fn freed(&mut self, worker: u32) {
+        let sums = &self.sums[self.kinds[worker as usize] as usize];
+        let book = &mut self.books[worker as usize];
+        book.completed = sums.completing;
+        book.freed = sums.free;
+    }
+
+    /// Time moves on; nothing has changed since the last call.
+    #[inline]
+    pub fn advance(&mut self, to: u64) {
+        if self.now <= self.makespan && self.makespan < to {
+            self.book_until(self.makespan);
+            self.at_makespan = self.sums;
+            self.noted = Some(self.makespan);
+        }
+        self.book_until(to);
+    }
+
+    #[inline]
+    fn book_until(&mut self, to: u64) {
+        let span = to - self.now;
+        self.now = to;
+        if span == 0 {
+            return;
+        }
+        for kind in WorkerType::ALL {
+            let (free, completing) = self.causes(kind);
+            let sums = &mut self.sums[kind as usize];
+            sums.free[free] += span;
+            sums.completing[completing] += span;
+        }
+    }
+
+    /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
+    #[inline]
+    fn causes(&self, kind: WorkerType) -> (usize, usize) {
+        let mut crowd = Crowd::default();
+        for &class in Class::of_worker(kind) {
+            let part = &self.crowds[usize::from(class)];
+            crowd.pending += part.pending;
+            crowd.admitting += part.admitting;
+            crowd.ready += part.ready;
+            crowd.starting += part.starting;
+        }
+        if crowd.starting + crowd.admitting > 0 {
+            (OVERHEAD, OVERHEAD)
+        } else if crowd.ready > 0 {
+            (HELD, OVERHEAD)
+        } else {
+            let cause = match self.supply {
+                _ if crowd.pending > 0 => DEPENDENCY,
+                Supply::Blocked(resource) => FULL + resource as usize,
+                Supply::Working => ORCHESTRATOR,
+                Supply::Done => DRAINED,
+            };
+            (cause, cause)
+        }
+    }
+
+    /// The accounts of every worker up to the makespan, with its number of blocks.
+    #[must_use]
+    pub fn close(&self) -> Vec<(Accounts, u64)> {
+        let sums = if self.noted == Some(self.makespan) { &self.at_makespan } else { &self.sums };
+        let books = self.books.iter().zip(&self.kinds);
+        books.map(|(book, &kind)| (book.close(&sums[kind as usize]), book.blocks)).collect()
+    }
+}
+
+impl Book {
+    /// Books the idle time since the last block, up to the moment of these sums.
+    fn close(&self, sums: &TypeSums) -> Accounts {
+        // Sums only grow, so the smaller of two is the one at the earlier moment.
+        let idle = |account: usize| {
+            let completing = self.completed[account].min(sums.completing[account]).saturating_sub(self.ended[account]);
+            self.idle[account] + completing + sums.free[account].saturating_sub(self.freed[account])
+        };
+        Accounts {
+            busy: self.busy,
+            overhead: idle(OVERHEAD),
+            held: idle(HELD),
+            dependency: idle(DEPENDENCY),
+            window: idle(FULL),
+            heap: idle(FULL + 1),
+            deps: idle(FULL + 2),
+            tensors: idle(FULL + 3),
+            orchestrator: idle(ORCHESTRATOR),
+            drained: idle(DRAINED),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The workers: their type, their clock, what they run, and which of them are free.
+
+use crate::config::Workers;
+use crate::id::{TaskType, WorkerType};
+use crate::window::SlotRef;
+use crate::workload::Units;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// All workers of a machine.
+pub struct Floor {
+    workers: Vec<Worker>,
+    free: [FreeSet; 5],
+    clusters: u32,
+    n_cubes: u32,
+}
+
+/// One worker.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// What it is.
+    pub kind: WorkerType,
+    /// End of its last block, known as soon as that starts.
+    pub clock: u64,
+    /// Whether it can be given a block.
+    pub is_free: bool,
+    /// The block it leads: its own, or a MIX block of which it is the smallest worker.
+    pub block: Block,
+}
+
+/// A block on its way through the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Block {
+    /// Its task.
+    pub slot: SlotRef,
+    /// Its number among the task's blocks.
+    pub index: u32,
+    /// When it was placed.
+    pub placed: u64,
+    /// When it ends on its last worker.
+    pub end: u64,
+    /// Who runs it.
+    pub crew: Crew,
+}
+
+/// The workers of one block: one, or up to three of one cluster, ascending.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Crew {
+    ids: [u32; 3],
+    len: u8,
+}
+
+impl Crew {
+    /// A crew of one.
+    #[inline]
+    pub fn one(worker: u32) -> Crew {
+        Crew { ids: [worker, 0, 0], len: 1 }
+    }
+
+    /// Its workers, ascending.
+    #[inline]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids[..usize::from(self.len)]
+    }
+
+    /// Its smallest worker, under which the block is known.
+    #[inline]
+    pub fn leader(&self) -> u32 {
+        self.ids[0]
+    }
+
+    fn push(&mut self, worker: u32) {
+        self.ids[usize::from(self.len)] = worker;
+        self.len += 1;
+        self.ids[..usize::from(self.len)].sort_unstable();
+    }
+}
+
+/// Free workers of one type by `(clock, id)`. Entries of workers that were taken otherwise are skipped when met.
+#[derive(Default)]
+struct FreeSet {
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    count: u32,
+}
+
+impl Floor {
+    /// All workers, free, at clock 0.
+    #[must_use]
+    pub fn new(config: &Workers) -> Floor {
+        let mut floor = Floor {
+            workers: Vec::with_capacity(config.total() as usize),
+            free: Default::default(),
+            clusters: config.clusters,
+            n_cubes: config.count(WorkerType::Cube),
+        };
+        for kind in WorkerType::ALL {
+            for _ in 0..config.count(kind) {
+                let id = floor.workers.len() as u32;
+                floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
+                floor.free[kind as usize].heap.push(Reverse((0, id)));
+                floor.free[kind as usize].count += 1;
+            }
+        }
+        floor
+    }
+
+    /// A worker.
+    #[inline]
+    pub fn worker(&self, id: u32) -> &Worker {
+        &self.workers[id as usize]
+    }
+
+    /// A worker, to change.
+    #[inline]
+    pub fn worker_mut(&mut self, id: u32) -> &mut Worker {
+        &mut self.workers[id as usize]
+    }
+
+    /// All workers in order of id.
+    pub fn workers(&self) -> &[Worker] {
+        &self.workers
+    }
+
+    /// Number of workers that are free, whatever their type.
+    #[inline]
+    pub fn n_free(&self) -> u32 {
+        self.free.iter().map(|set| set.count).sum()
+    }
+
+    /// Number of free workers that could take a block of this type; MIX asks [`Floor::mix_capacity`].
+    #[inline]
+    pub fn n_free_for(&self, kind: TaskType) -> u32 {
+        let any = self.free[WorkerType::Any as usize].count;
+        own_type(kind).map_or(0, |own| self.free[own as usize].count + any)
+    }
+
+    /// Takes the free worker with the smallest `(clock, id)` among those that run this type.
+    #[inline]
+    pub fn take(&mut self, kind: TaskType) -> Option<u32> {
+        let own = own_type(kind)?;
+        let best = match (self.peek(own), self.peek(WorkerType::Any)) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        self.take_worker(best.1);
+        Some(best.1)
+    }
+
+    /// Smallest `(clock, id)` of the free workers of one type.
+    #[inline]
+    fn peek(&mut self, kind: WorkerType) -> Option<(u64, u32)> {
+        let set = &mut self.free[kind as usize];
+        while let Some(&Reverse((clock, id))) = set.heap.peek() {
+            let worker = &self.workers[id as usize];
+            if worker.is_free && worker.clock == clock {
+                return Some((clock, id));
+            }
+            set.heap.pop();
+        }
+        None
+    }
+
+    /// Takes a certain free worker.
+    #[inline]
+    pub fn take_worker(&mut self, id: u32) {
+        let worker = &mut self.workers[id as usize];
+        debug_assert!(worker.is_free, "worker {id} is not free");
+        worker.is_free = false;
+        let set = &mut self.free[worker.kind as usize];
+        set.count -= 1;
+        if let Some(&Reverse((_, top))) = set.heap.peek()
+            && top == id
+        {
+            set.heap.pop();
+        }
+    }
+
+    /// Gives a worker back.
+    #[inline]
+    pub fn give_back(&mut self, id: u32) {
+        let worker = &mut self.workers[id as usize];
+        debug_assert!(!worker.is_free, "worker {id} is free already");
+        worker.is_free = true;
+        let set = &mut self.free[worker.kind as usize];
+        set.count += 1;
+        set.heap.push(Reverse((worker.clock, id)));
+        if set.heap.len() > 4 * self.workers.len() + 64 {
+            let workers = &self.workers;
+            set.heap.retain(|&Reverse((clock, id))| {
+                let worker = &workers[id as usize];
+                worker.is_free && worker.clock == clock
+            });
+        }
+    }
+
+    /// Takes the units of a MIX block of the cluster with the smallest (largest clock of the chosen units, cluster).
+    pub fn take_mix(&mut self, units: Units) -> Option<Crew> {
+        let (_, _, crew) = (0..self.clusters)
+            .filter_map(|cluster| self.cluster_crew(cluster, units).map(|(clock, crew)| (clock, cluster, crew)))
+            .min_by_key(|&(clock, cluster, _)| (clock, cluster))?;
+        for &id in crew.ids() {
+            self.take_worker(id);
+        }
+        Some(crew)
+    }
+
+    /// The units a cluster would give, and the largest of their clocks.
+    fn cluster_crew(&self, cluster: u32, units: Units) -> Option<(u64, Crew)> {
+        let mut crew = Crew::default();
+        let mut clock = 0;
+        if units.cube > 0 {
+            let cube = self.worker(cluster);
+            if !cube.is_free {
+                return None;
+            }
+            crew.push(cluster);
+            clock = cube.clock;
+        }
+        let first = self.n_cubes + 2 * cluster;
+        let mut vectors = [first, first + 1];
+        vectors.sort_by_key(|&id| (!self.worker(id).is_free, self.worker(id).clock, id));
+        for &id in &vectors[..usize::from(units.vector)] {
+            if !self.worker(id).is_free {
+                return None;
+            }
+            crew.push(id);
+            clock = clock.max(self.worker(id).clock);
+        }
+        Some((clock, crew))
+    }
+
+    /// How many MIX blocks the free units could take now.
+    #[must_use]
+    pub fn mix_capacity(&self, units: Units) -> u32 {
+        (0..self.clusters)
+            .map(|cluster| {
+                let first = self.n_cubes + 2 * cluster;
+                let cubes = u32::from(self.worker(cluster).is_free);
+                let vectors = u32::from(self.worker(first).is_free) + u32::from(self.worker(first + 1).is_free);
+                blocks_of(cubes, units.cube).min(blocks_of(vectors, units.vector))
+            })
+            .sum()
+    }
+}
+
+fn blocks_of(available: u32, wanted: u8) -> u32 {
+    available.checked_div(u32::from(wanted)).unwrap_or(u32::MAX)
+}
+
+/// How many blocks of a task can ever run at the same time.
+#[must_use]
+pub fn capacity(workers: &Workers, kind: TaskType, units: Units) -> u32 {
+    match own_type(kind) {
+        Some(own) => workers.count(own) + workers.count(WorkerType::Any),
+        None if kind == TaskType::Mix => {
+            workers.clusters.saturating_mul(blocks_of(1, units.cube).min(blocks_of(2, units.vector)))
+        }
+        None => u32::MAX,
+    }
+}
+
+/// The worker type that serves a task type, next to ANY.
+#[inline]
+#[must_use]
+pub fn own_type(kind: TaskType) -> Option<WorkerType> {
+    match kind {
+        TaskType::Cube => Some(WorkerType::Cube),
+        TaskType::Vector => Some(WorkerType::Vector),
+        TaskType::AiCpu => Some(WorkerType::AiCpu),
+        TaskType::Accelerator => Some(WorkerType::Accelerator),
+        TaskType::Mix | TaskType::None => None,
+    }
+}

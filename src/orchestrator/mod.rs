@@ -1,0 +1,460 @@
+//! The orchestrator: reads the program, finds each task's producers, reserves what it needs, links and publishes it.
+//!
+//! It knows no time. An engine asks for the next operation, tries to reserve, lets the cost pass and publishes.
+
+mod segments;
+mod tensor_map;
+
+use crate::config::{Hazards, Machine, ScopeHold};
+use crate::engine::RunError;
+use crate::id::{TaskId, TaskType};
+use crate::kernel::Costs;
+use crate::machine::capacity;
+use crate::sync::{Sharing, Word};
+use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
+use crate::workload::{Cost, Operation, Source, Submit};
+use segments::Access;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use tensor_map::TensorMap;
+
+/// Reads a program and puts its tasks into the window.
+pub struct Orchestrator {
+    source: Box<dyn Source>,
+    /// The task being submitted.
+    pub task: Submit,
+    /// Its type on this machine and its cost.
+    pub resolved: (TaskType, Cost),
+    costs: Costs,
+    map: TensorMap,
+    scopes: Vec<Scope>,
+    producers: Vec<Access>,
+    /// Longest path that ends with the tenant of each slot.
+    paths: Vec<u64>,
+    path: u64,
+    poisoned: bool,
+    /// Tasks that ended badly; what depends on them never runs.
+    bad: BTreeSet<TaskId>,
+    next: TaskId,
+    rules: Rules,
+}
+
+/// What the orchestrator needs to know of the machine.
+struct Rules {
+    machine: Machine,
+    /// Types that run on VECTOR because the machine has nothing else for them, once met.
+    moved: BTreeSet<TaskType>,
+}
+
+/// An open scope and the tasks it holds, as a list through their slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    head: SlotRef,
+    tail: SlotRef,
+    /// Tasks in the list.
+    pub tasks: u64,
+    /// Line of its beginning, if the program has lines.
+    pub line: Option<u64>,
+}
+
+/// The next thing the program wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Submit the task at hand.
+    Submit,
+    /// Open a scope.
+    ScopeBegin,
+    /// Close the innermost scope.
+    ScopeEnd,
+    /// Nothing: the program is over.
+    Done,
+}
+
+/// What publishing did.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// Edges linked.
+    pub edges: u64,
+    /// A producer ended badly, so the task must not run.
+    pub cancelled: Option<TaskId>,
+}
+
+impl Scope {
+    /// Whether the task in `slot` is in its list.
+    pub fn holds<S: Sharing>(&self, window: &Window<S>, slot: SlotRef) -> bool {
+        let mut at = self.head;
+        for _ in 0..self.tasks {
+            if at == slot {
+                return true;
+            }
+            at = window.next_in_scope(at);
+        }
+        false
+    }
+}
+
+impl Orchestrator {
+    /// At the first operation of a program.
+    #[must_use]
+    pub fn new(source: Box<dyn Source>, costs: Costs, machine: &Machine) -> Orchestrator {
+        Orchestrator {
+            source,
+            task: Submit::default(),
+            resolved: (TaskType::Vector, Cost::Cycles(0)),
+            costs,
+            map: TensorMap::default(),
+            scopes: Vec::new(),
+            producers: Vec::new(),
+            paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
+            path: 0,
+            poisoned: false,
+            bad: BTreeSet::new(),
+            next: TaskId(0),
+            rules: Rules { machine: machine.clone(), moved: BTreeSet::new() },
+        }
+    }
+
+    /// The program being read.
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// The id of the task at hand, which is also the number of tasks before it.
+    pub fn next_task(&self) -> TaskId {
+        self.next
+    }
+
+    /// The scopes open now, outermost first.
+    pub fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// Types that run on VECTOR because the machine has nothing else for them.
+    pub fn moved(&self) -> &BTreeSet<TaskType> {
+        &self.rules.moved
+    }
+
+    /// The ring in which a task submitted now lives.
+    #[inline]
+    pub fn ring(&self) -> u32 {
+        (self.scopes.len().max(1) as u32).min(self.rules.machine.limits.rings) - 1
+    }
+
+    /// Reads the next operation. A task's cost and type are settled and its producers found.
+    ///
+    /// # Errors
+    /// When the program is wrong, or asks for what the machine can never give.
+    #[inline]
+    pub fn read<S: Sharing>(&mut self, window: &Window<S>) -> Result<Step, RunError> {
+        loop {
+            match self.source.next(&mut self.task)? {
+                None => return Ok(Step::Done),
+                Some(Operation::Buffer { buffer, .. }) => self.map.bind(buffer),
+                Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
+                Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
+                Some(Operation::Submit) => {
+                    let resolved = self.costs.resolve(&self.task, self.source.symbols());
+                    self.resolved = resolved.map_err(|message| RunError::Task(self.blame(&message)))?;
+                    self.settle_type()?;
+                    self.find_producers(window);
+                    return Ok(Step::Submit);
+                }
+            }
+        }
+    }
+
+    /// Reads the rest of the program only to find what is wrong with it.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::read`].
+    pub fn validate_rest(&mut self) -> Result<(), RunError> {
+        while let Some(operation) = self.source.next(&mut self.task)? {
+            if operation == Operation::Submit {
+                let resolved = self.costs.resolve(&self.task, self.source.symbols());
+                self.resolved = resolved.map_err(|message| RunError::Task(self.blame(&message)))?;
+                self.settle_type()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Types the machine lacks run on VECTOR or are an error; so are blocks that could never be placed together.
+    #[inline]
+    fn settle_type(&mut self) -> Result<(), RunError> {
+        let workers = &self.rules.machine.workers;
+        let kind = self.resolved.0;
+        if matches!(kind, TaskType::AiCpu | TaskType::Accelerator) && capacity(workers, kind, self.task.units) == 0 {
+            self.rules.moved.insert(kind);
+            self.resolved.0 = TaskType::Vector;
+        }
+        let workers = &self.rules.machine.workers;
+        let kind = self.resolved.0;
+        let room = capacity(workers, kind, self.task.units);
+        if room == 0 {
+            let remedy = match kind {
+                TaskType::Mix => "set workers.clusters",
+                TaskType::Cube => "set workers.cube",
+                _ => "set workers.vector",
+            };
+            return Err(RunError::Task(
+                self.blame(&format!("needs a {kind} worker and the machine has none; {remedy}")),
+            ));
+        }
+        if self.task.sync_start && self.task.blocks > room && kind != TaskType::None {
+            let message = format!(
+                "sync_start with {} blocks, but at most {room} {kind} blocks can ever run at once; use fewer blocks or more workers",
+                self.task.blocks
+            );
+            return Err(RunError::Task(self.blame(&message)));
+        }
+        Ok(())
+    }
+
+    /// A message about the task at hand.
+    #[must_use]
+    pub fn blame(&self, message: &str) -> String {
+        let line = self.source.line().map_or_else(String::new, |line| format!(" (line {line})"));
+        format!("task {} `{}`{line}: {message}", self.next, self.task_name())
+    }
+
+    /// Name of the task at hand.
+    pub fn task_name(&self) -> String {
+        self.task.name.map_or_else(|| format!("task{}", self.next), |name| self.source.symbols().name(name).to_string())
+    }
+
+    /// Collects the live producers of the task at hand, each once, and the longest path up to it.
+    #[inline]
+    fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
+        let Orchestrator { task, map, producers, paths, bad, next, rules, .. } = self;
+        producers.clear();
+        let mut found = Found { window, producers, consumer: *next, path: 0, bad, poisoned: false };
+        for &dep in &task.deps {
+            found.explicit(dep, paths);
+        }
+        for region in task.reads.iter().chain(&task.updates) {
+            map.overlapping(region, |segment| found.add(&segment.writer));
+        }
+        if rules.machine.rules.hazards != Hazards::Raw {
+            for region in &task.writes {
+                map.overlapping(region, |segment| found.add(&segment.writer));
+            }
+        }
+        if rules.machine.rules.hazards == Hazards::Full {
+            for region in task.writes.iter().chain(&task.updates) {
+                map.overlapping(region, |segment| segment.readers.iter().for_each(|reader| found.add(reader)));
+            }
+        }
+        (self.path, self.poisoned) = (found.path, found.poisoned);
+    }
+
+    /// What the task at hand needs now; producers consumed in the meantime no longer count.
+    #[inline]
+    pub fn needs<S: Sharing>(&self, window: &Window<S>) -> Needs {
+        let task = &self.task;
+        let written = task.writes.len() + task.updates.len() + task.allocates.len();
+        let read = if self.rules.machine.rules.hazards == Hazards::Full { task.reads.len() } else { 0 };
+        Needs {
+            heap: task.heap_bytes(),
+            deps: self.producers.iter().filter(|producer| window.is_alive(producer.slot, producer.task)).count() as u64,
+            tensors: (written + read) as u64,
+        }
+    }
+
+    /// Takes what the task at hand needs; returns its slot and the number of dependency entries.
+    ///
+    /// # Errors
+    /// What lacks, now or for ever.
+    #[inline]
+    pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, u64), Refusal> {
+        let needs = self.needs(window);
+        let holds = match self.rules.machine.rules.scope_hold {
+            ScopeHold::Innermost => self.scopes.len().min(1),
+            ScopeHold::Enclosing => self.scopes.len(),
+        };
+        let slot = window.reserve(self.ring(), self.next, &needs, holds as u32)?;
+        Ok((slot, needs.deps))
+    }
+
+    /// The error for a task that asks for more than the whole of something.
+    pub fn too_large<S: Sharing>(&self, resource: Resource, window: &Window<S>) -> RunError {
+        let (needs, limits) = (self.needs(window), &self.rules.machine.limits);
+        let message = match resource {
+            Resource::Window => unreachable!("a slot is never too large"),
+            Resource::Heap => {
+                format!("asks for {} bytes of a heap of {}; set limits.heap to at least that", needs.heap, limits.heap)
+            }
+            Resource::Deps => format!(
+                "needs {} dependency entries of a pool of {}; set limits.deps to at least that",
+                needs.deps, limits.deps
+            ),
+            Resource::Tensors => format!(
+                "needs {} tensor-map entries of a map of {}; set limits.tensors to at least that",
+                needs.tensors, limits.tensors
+            ),
+        };
+        RunError::Task(self.blame(&message))
+    }
+
+    /// Describes and links the task at hand and moves on; `cycles` is what it adds to its path.
+    #[inline]
+    pub fn publish<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, cycles: u64) -> Published {
+        let slot = window.slot(slot_ref);
+        let task = &self.task;
+        let (kind, cost) = self.resolved;
+        slot.job.describe(kind, task.units, cost);
+        // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
+        slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
+        slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);
+        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
+        slot.job.blocks.store(blocks, Relaxed);
+        slot.job.to_place.store(blocks, Relaxed);
+        slot.job.to_take.store(blocks, Relaxed);
+        slot.job.to_finish.store(blocks, Relaxed);
+        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
+        flags |= if task.fault { flag::FAULT } else { 0 };
+        flags |= if matches!(cost, Cost::PerKind { .. }) { flag::PER_KIND } else { 0 };
+        slot.job.flags.store(flags, Relaxed);
+
+        let mut published = Published { edges: 0, cancelled: None };
+        for producer in &self.producers {
+            if window.slot(producer.slot).task() != producer.task {
+                continue;
+            }
+            if window.link(slot_ref, producer.slot) != Linked::Consumed {
+                published.edges += 1;
+            }
+            if window.slot(producer.slot).job.has(flag::BAD | flag::CANCELLED) {
+                published.cancelled = Some(producer.task);
+            }
+        }
+        if self.poisoned && published.cancelled.is_none() {
+            published.cancelled = self.bad_producer();
+        }
+        let path = self.path.saturating_add(cycles);
+        self.paths[slot_ref as usize] = path;
+        self.join_scope(window, slot_ref);
+        self.register(window, Access { task: self.next, slot: slot_ref, path });
+        self.next.0 += 1;
+        published
+    }
+
+    /// The longest path that ends with the tenant of a slot.
+    #[inline]
+    pub fn path(&self, slot: SlotRef) -> u64 {
+        self.paths[slot as usize]
+    }
+
+    /// Whether nothing known comes before the task at hand.
+    #[inline]
+    pub fn is_root(&self) -> bool {
+        self.path == 0
+    }
+
+    /// Some producer that ended badly and is not in the window any more.
+    fn bad_producer(&self) -> Option<TaskId> {
+        let explicit = self.task.deps.iter().copied().find(|dep| self.bad.contains(dep));
+        explicit.or_else(|| self.bad.last().copied())
+    }
+
+    /// Remembers that a task ended badly, for consumers submitted after it is gone.
+    pub fn remember_bad(&mut self, task: TaskId) {
+        self.bad.insert(task);
+    }
+
+    #[inline]
+    fn join_scope<S: Sharing>(&mut self, window: &Window<S>, slot: SlotRef) {
+        if let Some(scope) = self.scopes.last_mut() {
+            window.set_next_in_scope(slot, scope.head);
+            if scope.head == NONE {
+                scope.tail = slot;
+            }
+            scope.head = slot;
+            scope.tasks += 1;
+        }
+    }
+
+    /// Enters the task's accesses: reads, then writes, then new buffers.
+    #[inline]
+    fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
+        let Orchestrator { task, map, rules, bad, .. } = self;
+        if rules.machine.rules.hazards == Hazards::Full {
+            task.reads.iter().for_each(|region| map.read(region, access));
+        }
+        task.writes.iter().chain(&task.updates).for_each(|region| map.write(region, access));
+        for new in &task.allocates {
+            map.bind(new.buffer);
+            map.write(&crate::workload::Region::range(new.buffer, 0, new.bytes), access);
+        }
+        map.sweep_if_large(|access| !window.is_alive(access.slot, access.task) && !bad.contains(&access.task));
+    }
+
+    /// Opens a scope.
+    pub fn open_scope(&mut self) {
+        self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.source.line() });
+    }
+
+    /// Closes the innermost scope and gives up its hold on its tasks, newest first.
+    pub fn close_scope<S: Sharing>(&mut self, window: &Window<S>, outcomes: &mut impl Outcomes) {
+        let scope = self.scopes.pop().expect("sources match every end of a scope with a beginning");
+        let outer = match self.rules.machine.rules.scope_hold {
+            ScopeHold::Innermost => None,
+            ScopeHold::Enclosing => self.scopes.last_mut(),
+        };
+        let mut slot = scope.head;
+        // The enclosing scope takes the list over before anything in it can retire.
+        if let (Some(outer), true) = (outer, scope.head != NONE) {
+            window.set_next_in_scope(scope.tail, outer.head);
+            if outer.head == NONE {
+                outer.tail = scope.tail;
+            }
+            outer.head = scope.head;
+            outer.tasks += scope.tasks;
+        }
+        for _ in 0..scope.tasks {
+            let next = window.next_in_scope(slot);
+            window.release(slot, outcomes);
+            slot = next;
+        }
+    }
+}
+
+/// Producers found so far.
+struct Found<'a, S: Sharing> {
+    window: &'a Window<S>,
+    producers: &'a mut Vec<Access>,
+    consumer: TaskId,
+    path: u64,
+    bad: &'a BTreeSet<TaskId>,
+    poisoned: bool,
+}
+
+impl<S: Sharing> Found<'_, S> {
+    /// A producer named by id.
+    #[inline]
+    fn explicit(&mut self, task: TaskId, paths: &[u64]) {
+        match self.window.find(task) {
+            Some(slot) => self.add(&Access { task, slot, path: paths[slot as usize] }),
+            None => {
+                // A retired task is remembered until its slot has a new tenant.
+                let slot = self.window.at(0, task.0);
+                let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
+                self.add(&Access { task, slot, path });
+            }
+        }
+    }
+
+    /// A producer, dead or alive.
+    #[inline]
+    fn add(&mut self, access: &Access) {
+        if access.slot == NONE {
+            return;
+        }
+        self.path = self.path.max(access.path);
+        if !self.bad.is_empty() && self.bad.contains(&access.task) {
+            self.poisoned = true;
+        }
+        if self.window.is_alive(access.slot, access.task) && self.window.mark(access.slot, self.consumer) {
+            self.producers.push(*access);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Policies: when a READY task is handed out, in which order, and where to.
+//!
+//! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
+//! business. It is a type parameter of the engine, so that the default policy costs nothing.
+
+mod pto;
+
+pub use pto::Pto;
+
+use crate::config::OnReadyFull;
+use crate::id::{TaskId, TaskType};
+use crate::ledger::{Class, Ledger};
+use crate::machine::{Block, Crew, Floor};
+use crate::sync::{Local, Word};
+use crate::window::{SlotRef, Window, flag};
+use crate::workload::Submit;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A scheduling rule.
+pub trait Policy {
+    /// The name used in commands and reports.
+    fn name(&self) -> &'static str;
+
+    /// A task was published; `task` is what the program said.
+    #[inline]
+    fn on_submit(&mut self, slot: SlotRef, task: &Submit, now: u64) {
+        let _ = (slot, task, now);
+    }
+
+    /// A task became READY.
+    ///
+    /// # Errors
+    /// When it is not taken: the task is dropped and its dependents are cancelled.
+    fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped>;
+
+    /// Places as many blocks as the rule allows now.
+    fn dispatch(&mut self, stage: &mut Stage<'_>);
+
+    /// A task is COMPLETED.
+    #[inline]
+    fn on_complete(&mut self, slot: SlotRef, task: TaskId, now: u64) {
+        let _ = (slot, task, now);
+    }
+
+    /// The next cycle at which the policy wants to be woken.
+    #[inline]
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+
+    /// The cycle asked for by [`Policy::next_timer`] has come; true if anything changed.
+    fn on_timer(&mut self, now: u64) -> bool {
+        let _ = now;
+        false
+    }
+
+    /// Its counters for the report.
+    fn report(&self) -> serde_json::Value {
+        serde_json::Value::Object(serde_json::Map::new())
+    }
+
+    /// Largest length of each ready queue by task type, and how often one was full.
+    fn queues(&self) -> QueueStats {
+        QueueStats::default()
+    }
+}
+
+/// A READY task.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it runs on.
+    pub kind: TaskType,
+}
+
+/// A task that a policy does not take.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped;
+
+/// How full the ready queues were.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct QueueStats {
+    /// Largest length by task type.
+    pub high_water: [u64; 5],
+    /// How often a task found its queue full.
+    pub full_events: u64,
+}
+
+/// How much of a task could be placed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Nothing.
+    Nothing,
+    /// One block, and more are left.
+    Some,
+    /// The last block.
+    All,
+}
+
+/// The free workers, and the way to give them blocks.
+pub struct Stage<'a> {
+    /// The moment.
+    pub now: u64,
+    /// Tasks in flight.
+    pub window: &'a Window<Local>,
+    pub(crate) floor: &'a mut Floor,
+    pub(crate) ledger: &'a mut Ledger,
+    /// Blocks placed, to become dispatch jobs in this order: the leading worker of each.
+    pub(crate) placed: &'a mut Vec<u32>,
+}
+
+impl Stage<'_> {
+    /// The workers.
+    pub fn floor(&self) -> &Floor {
+        self.floor
+    }
+
+    /// Places one block of a READY task (all of them with `sync_start`) on the free workers with the smallest clocks.
+    #[inline]
+    pub fn place(&mut self, slot: SlotRef) -> Placement {
+        let job = &self.window.slot(slot).job;
+        let (kind, units) = (job.kind(), job.units());
+        if job.has(flag::SYNC_START) {
+            let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
+            let left = job.to_place.load(Relaxed);
+            if room < left {
+                return Placement::Nothing;
+            }
+            for _ in 1..left {
+                self.place_one(slot, kind);
+            }
+        }
+        self.place_one(slot, kind)
+    }
+
+    /// Places one block on a certain free worker.
+    pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
+        self.floor.take_worker(worker);
+        self.record(slot, Crew::one(worker))
+    }
+
+    #[inline]
+    fn place_one(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
+        let crew = if kind == TaskType::Mix {
+            self.floor.take_mix(self.window.slot(slot).job.units())
+        } else {
+            self.floor.take(kind).map(Crew::one)
+        };
+        crew.map_or(Placement::Nothing, |crew| self.record(slot, crew))
+    }
+
+    #[inline]
+    fn record(&mut self, slot: SlotRef, crew: Crew) -> Placement {
+        let job = &self.window.slot(slot).job;
+        let class = Class::of(job.kind(), job.units());
+        let left = job.to_place.load(Relaxed) - 1;
+        job.to_place.store(left, Relaxed);
+        let index = job.blocks.load(Relaxed) - left - 1;
+        let block = Block { slot, index, placed: self.now, end: 0, crew };
+        self.floor.worker_mut(crew.leader()).block = block;
+        for &worker in crew.ids() {
+            self.ledger.placed(worker);
+        }
+        self.ledger.block_placed(class);
+        self.placed.push(crew.leader());
+        if left > 0 {
+            return Placement::Some;
+        }
+        self.ledger.all_placed(class);
+        Placement::All
+    }
+}
+
+/// What to do with a task that finds its ready queue full, and after how many entries.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLimit {
+    /// Entries.
+    pub entries: u64,
+    /// What to do beyond.
+    pub when_full: OnReadyFull,
+}

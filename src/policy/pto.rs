@@ -1,0 +1,70 @@
+//! `pto`: one first-in-first-out ready queue per task type; the head goes to the free worker with the smallest clock.
+
+use super::{Dropped, Placement, Policy, QueueLimit, QueueStats, Ready, Stage};
+use crate::config::OnReadyFull;
+use crate::window::SlotRef;
+use std::collections::VecDeque;
+
+/// The rule of the PTO runtime itself.
+pub struct Pto {
+    queues: [VecDeque<SlotRef>; 5],
+    waiting: usize,
+    limit: QueueLimit,
+    stats: QueueStats,
+}
+
+impl Pto {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(limit: QueueLimit) -> Pto {
+        Pto { queues: Default::default(), waiting: 0, limit, stats: QueueStats::default() }
+    }
+}
+
+impl Policy for Pto {
+    fn name(&self) -> &'static str {
+        "pto"
+    }
+
+    #[inline]
+    fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
+        let queue = &mut self.queues[ready.kind as usize];
+        if queue.len() as u64 >= self.limit.entries {
+            self.stats.full_events += 1;
+            if self.limit.when_full == OnReadyFull::Drop {
+                return Err(Dropped);
+            }
+            // A deferred task waits behind the queue and goes in first, which is the order of the queue itself.
+        }
+        queue.push_back(ready.slot);
+        self.waiting += 1;
+        let high = &mut self.stats.high_water[ready.kind as usize];
+        *high = (*high).max(queue.len() as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        if self.waiting == 0 {
+            return;
+        }
+        for queue in &mut self.queues {
+            while let Some(&slot) = queue.front() {
+                match stage.place(slot) {
+                    Placement::Nothing => break,
+                    Placement::Some => {}
+                    Placement::All => {
+                        queue.pop_front();
+                        self.waiting -= 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn queues(&self) -> QueueStats {
+        let mut stats = self.stats;
+        stats.high_water.iter_mut().for_each(|high| *high = (*high).min(self.limit.entries));
+        stats
+    }
+}

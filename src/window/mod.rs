@@ -1,0 +1,482 @@
+//! The window: rings of task slots with their heap and dependency entries.
+//!
+//! The orchestrator reserves, links and publishes; the scheduler completes, consumes and retires. The window knows no time,
+//! no kernels, no workers and no files. It holds numbers and positions only, never pointers. `README.md` beside this file
+//! tells the protocol.
+
+mod ring;
+mod slot;
+mod state;
+
+pub use ring::{HeapPiece, Ring};
+pub use slot::{Description, NONE, Slot, SlotRef, flag};
+pub use state::State;
+
+use crate::config::{FanoutOrder, Limits};
+use crate::id::TaskId;
+use crate::sync::{Sharing, Word};
+use slot::CLOSED;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use zerocopy::FromZeros;
+
+/// All rings of a machine.
+pub struct Window<S: Sharing> {
+    slots: Box<[Slot<S>]>,
+    entries: Box<[Entry<S>]>,
+    rings: Box<[Ring<S>]>,
+    tensors: S::U64,
+    size: u32,
+    usable: u64,
+    deps: u32,
+    heap: u64,
+    tensor_limit: u64,
+    fanout_order: FanoutOrder,
+}
+
+/// A dependency: belongs to the consumer, hangs in the producer's list.
+#[repr(C)]
+#[derive(FromZeros)]
+struct Entry<S: Sharing> {
+    consumer: S::U32,
+    producer: S::U32,
+    /// Next older consumer of the same producer, or [`NONE`].
+    next: S::U32,
+}
+
+/// What a task needs before it can be submitted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// Bytes of the heap ring.
+    pub heap: u64,
+    /// Dependency entries.
+    pub deps: u64,
+    /// Tensor-map entries.
+    pub tensors: u64,
+}
+
+/// What is full, in the order in which it is checked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Resource {
+    /// Task slots.
+    Window,
+    /// Heap ring.
+    Heap,
+    /// Dependency entries.
+    Deps,
+    /// Tensor-map entries.
+    Tensors,
+}
+
+impl Resource {
+    /// The name used in files and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Window => "window",
+            Resource::Heap => "heap",
+            Resource::Deps => "deps",
+            Resource::Tensors => "tensors",
+        }
+    }
+}
+
+/// Why nothing could be reserved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Not now: this is full.
+    Full(Resource),
+    /// Never: more than the whole resource.
+    TooLarge(Resource),
+}
+
+/// What linking found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Linked {
+    /// The producer is still to complete: the consumer waits for it.
+    Waiting,
+    /// The producer is complete and stays alive for the consumer.
+    Completed,
+    /// The producer is consumed: there is no edge.
+    Consumed,
+}
+
+/// Told what a completion leads to.
+pub trait Outcomes {
+    /// The last thing this task waited for is done: it is READY now.
+    fn ready(&mut self, slot: SlotRef);
+    /// This task waits for nothing but its admission.
+    fn unblocked(&mut self, slot: SlotRef);
+    /// Nobody needs this task any more.
+    fn consumed(&mut self, slot: SlotRef);
+}
+
+impl<S: Sharing> Window<S> {
+    /// An empty window of validated sizes.
+    #[must_use]
+    pub fn new(limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
+        let n_slots = limits.window as usize * limits.rings as usize;
+        // A task cannot have more producers than there are slots, so more entries than that would never be used.
+        let deps = limits.deps.min((limits.window * u64::from(limits.rings)).saturating_mul(n_slots as u64));
+        let deps = deps.min(u64::from(CLOSED - 1) / u64::from(limits.rings)) as u32;
+        Window {
+            slots: zeroed(n_slots),
+            entries: zeroed(deps as usize * limits.rings as usize),
+            rings: zeroed(limits.rings as usize),
+            tensors: S::U64::new(0),
+            size: limits.window as u32,
+            usable: limits.window - limits.spare,
+            deps,
+            heap: limits.heap,
+            tensor_limit: limits.tensors,
+            fanout_order,
+        }
+    }
+
+    /// A slot.
+    #[inline]
+    pub fn slot(&self, slot: SlotRef) -> &Slot<S> {
+        &self.slots[slot as usize]
+    }
+
+    /// A ring.
+    #[inline]
+    pub fn ring(&self, ring: u32) -> &Ring<S> {
+        &self.rings[ring as usize]
+    }
+
+    /// Number of rings.
+    #[inline]
+    pub fn n_rings(&self) -> u32 {
+        self.rings.len() as u32
+    }
+
+    /// Number of all slots.
+    pub fn n_slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Tensor-map entries in use.
+    #[inline]
+    pub fn tensors(&self) -> u64 {
+        self.tensors.load(Relaxed) // Ordering: a count for reports; reservations are the orchestrator's own.
+    }
+
+    /// The ring of a slot.
+    #[inline]
+    pub fn ring_of(&self, slot: SlotRef) -> u32 {
+        slot / self.size
+    }
+
+    /// The slot of the `position`-th task of a ring.
+    #[inline]
+    pub fn at(&self, ring: u32, position: u64) -> SlotRef {
+        ring * self.size + (position as u32 & (self.size - 1))
+    }
+
+    /// Where `task` lives, if it is not retired.
+    #[inline]
+    pub fn find(&self, task: TaskId) -> Option<SlotRef> {
+        if self.rings.len() == 1 {
+            let ring = self.ring(0);
+            // With one ring a task's position in it is its id.
+            return (task.0 >= ring.retired() && task.0 < ring.submitted()).then(|| self.at(0, task.0));
+        }
+        (0..self.n_rings()).find_map(|ring| self.find_in(ring, task))
+    }
+
+    /// Ids grow with the position in a ring, so a ring can be searched by halves.
+    fn find_in(&self, ring: u32, task: TaskId) -> Option<SlotRef> {
+        let (mut low, mut high) = (self.ring(ring).retired(), self.ring(ring).submitted());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let slot = self.at(ring, middle);
+            match self.slot(slot).task().cmp(&task) {
+                std::cmp::Ordering::Equal => return Some(slot),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Whether `task`, met in `slot`, is still there and not consumed.
+    #[inline]
+    pub fn is_alive(&self, slot: SlotRef, task: TaskId) -> bool {
+        let slot = self.slot(slot);
+        // Ordering: pairs with the AcqRel decrement in `release`; the orchestrator alone changes tenants.
+        slot.task() == task && slot.refs.load(Acquire) > 0
+    }
+
+    /// Remembers that `consumer` has met this slot; false if it had before.
+    #[inline]
+    pub fn mark(&self, slot: SlotRef, consumer: TaskId) -> bool {
+        self.slot(slot).mark.swap(consumer.0, Relaxed) != consumer.0 // Ordering: the orchestrator's own word.
+    }
+
+    /// Takes what a task needs, in the order window, heap, dependency entries, tensor-map entries. `scopes` hold it.
+    ///
+    /// # Errors
+    /// The first resource that lacks; nothing is taken then.
+    #[inline]
+    pub fn reserve(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
+        let piece = self.check(ring, needs)?;
+        let state = self.ring(ring);
+        let slot_ref = self.at(ring, state.submitted());
+        let slot = self.slot(slot_ref);
+        slot.state.reserve(task);
+        // Ordering: Relaxed; the slot is the orchestrator's own until it is linked or published.
+        slot.fanin.store(1, Relaxed);
+        slot.fanout.store(NONE, Relaxed);
+        slot.refs.store(1 + scopes, Relaxed);
+        slot.deps_first.store(state.take_deps(needs.deps as u32, self.deps), Relaxed);
+        slot.deps_linked.store(0, Relaxed);
+        slot.deps_reserved.store(needs.deps as u32, Relaxed);
+        slot.tensors.store(needs.tensors as u32, Relaxed);
+        slot.next_in_scope.store(NONE, Relaxed);
+        slot.mark.store(u64::MAX, Relaxed);
+        slot.heap_end.store(piece.map_or(0, |piece| piece.end()), Relaxed);
+        if let Some(piece) = piece {
+            state.take_heap(piece);
+        }
+        if needs.tensors > 0 {
+            self.tensors.fetch_add(needs.tensors, Relaxed);
+        }
+        state.take_slot();
+        Ok(slot_ref)
+    }
+
+    #[inline]
+    fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
+        let state = self.ring(ring);
+        if state.submitted() - state.retired() >= self.usable {
+            return Err(Refusal::Full(Resource::Window));
+        }
+        let piece = match needs.heap {
+            0 => None,
+            bytes if bytes > self.heap => return Err(Refusal::TooLarge(Resource::Heap)),
+            bytes => Some(state.heap_piece(bytes, self.heap).ok_or(Refusal::Full(Resource::Heap))?),
+        };
+        if needs.deps > u64::from(self.deps) {
+            return Err(Refusal::TooLarge(Resource::Deps));
+        }
+        if state.deps_used() + needs.deps > u64::from(self.deps) {
+            return Err(Refusal::Full(Resource::Deps));
+        }
+        if needs.tensors > self.tensor_limit {
+            return Err(Refusal::TooLarge(Resource::Tensors));
+        }
+        if self.tensors() + needs.tensors > self.tensor_limit {
+            return Err(Refusal::Full(Resource::Tensors));
+        }
+        Ok(piece)
+    }
+
+    /// Makes a reserved task a consumer of `producer`, using its next reserved entry.
+    #[inline]
+    pub fn link(&self, consumer: SlotRef, producer: SlotRef) -> Linked {
+        if !self.hold(producer) {
+            return Linked::Consumed;
+        }
+        let (from, to) = (self.slot(producer), self.slot(consumer));
+        let nth = to.deps_linked.fetch_add(1, Relaxed); // Ordering: the orchestrator's own until published.
+        let index = self.entry_index(consumer, to.deps_first.load(Relaxed), nth);
+        let entry = &self.entries[index as usize];
+        entry.consumer.store(consumer, Relaxed);
+        entry.producer.store(producer, Relaxed);
+        // Ordering: Relaxed; the Release of the list head below publishes entry and count together.
+        to.fanin.fetch_add(1, Relaxed);
+        // Ordering: Acquire pairs with the closing swap in `complete`: who sees CLOSED sees the completion.
+        let mut head = from.fanout.load(Acquire);
+        loop {
+            if head == CLOSED {
+                to.fanin.fetch_sub(1, Relaxed); // Ordering: the hold is still there, so this cannot make it ready.
+                return Linked::Completed;
+            }
+            entry.next.store(head, Relaxed);
+            // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and count.
+            match from.fanout.compare_exchange(head, index, Release, Acquire) {
+                Ok(_) => return Linked::Waiting,
+                Err(found) => head = found,
+            }
+        }
+    }
+
+    /// Takes a reference on a task unless it is consumed.
+    #[inline]
+    fn hold(&self, slot: SlotRef) -> bool {
+        let refs = &self.slot(slot).refs;
+        let mut count = refs.load(Relaxed); // Ordering: the exchange decides.
+        while count > 0 {
+            // Ordering: AcqRel pairs with `release`: either this comes before the last release or finds 0.
+            match refs.compare_exchange(count, count + 1, AcqRel, Relaxed) {
+                Ok(_) => return true,
+                Err(found) => count = found,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn entry_index(&self, slot: SlotRef, first: u32, nth: u32) -> u32 {
+        let place = first + nth;
+        self.ring_of(slot) * self.deps + if place >= self.deps { place - self.deps } else { place }
+    }
+
+    /// Adds one thing to wait for; only before the task is admitted.
+    pub fn wait_for_one_more(&self, slot: SlotRef) {
+        self.slot(slot).fanin.fetch_add(1, Relaxed); // Ordering: the hold is still there, nobody decides on it.
+    }
+
+    /// One thing less to wait for; true if it was the last, which makes the task READY.
+    #[inline]
+    pub fn satisfy(&self, slot: SlotRef) -> bool {
+        let slot = self.slot(slot);
+        // Ordering: AcqRel, every decrement: the last one sees what all the others wrote before.
+        if slot.fanin.fetch_sub(1, AcqRel) == 1 {
+            slot.state.become_state(State::Ready);
+            return true;
+        }
+        false
+    }
+
+    /// A block of the task started.
+    #[inline]
+    pub fn start(&self, slot: SlotRef) {
+        let slot = self.slot(slot);
+        if slot.state() == State::Ready {
+            slot.state.become_state(State::Running);
+        }
+    }
+
+    /// How many consumers are linked and wait for it.
+    #[must_use]
+    pub fn count_consumers(&self, slot: SlotRef) -> u64 {
+        let mut count = 0;
+        self.each_consumer(slot, |_| count += 1);
+        count
+    }
+
+    /// Visits the consumers that wait for a task that is not complete, newest first.
+    pub fn each_consumer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
+        let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `link`.
+        while index < CLOSED {
+            let entry = &self.entries[index as usize];
+            visit(entry.consumer.load(Relaxed));
+            index = entry.next.load(Relaxed);
+        }
+    }
+
+    /// Visits the producers a task is linked to.
+    pub fn each_producer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
+        let task = self.slot(slot);
+        let first = task.deps_first.load(Relaxed);
+        for nth in 0..task.deps_linked.load(Relaxed) {
+            visit(self.entries[self.entry_index(slot, first, nth) as usize].producer.load(Relaxed));
+        }
+    }
+
+    /// The task is done: releases its consumers, its producers and itself.
+    #[inline]
+    pub fn complete(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
+        let slot = self.slot(slot_ref);
+        slot.state.become_state(State::Completed);
+        // Ordering: AcqRel pairs with `link`: a consumer either hangs in the list taken here or finds CLOSED.
+        let head = slot.fanout.swap(CLOSED, AcqRel);
+        let mut index = match self.fanout_order {
+            FanoutOrder::Lifo => head,
+            FanoutOrder::Fifo => self.reversed(head),
+        };
+        while index < CLOSED {
+            let entry = &self.entries[index as usize];
+            let consumer = entry.consumer.load(Relaxed);
+            // Read before the consumer is released: it may run, retire and give the entry away at once.
+            index = entry.next.load(Relaxed);
+            if self.satisfy(consumer) {
+                outcomes.ready(consumer);
+            } else if self.slot(consumer).fanin() == 1 {
+                outcomes.unblocked(consumer);
+            }
+        }
+        let first = slot.deps_first.load(Relaxed);
+        for nth in 0..slot.deps_linked.load(Relaxed) {
+            let producer = self.entries[self.entry_index(slot_ref, first, nth) as usize].producer.load(Relaxed);
+            self.release(producer, outcomes);
+        }
+        self.release(slot_ref, outcomes);
+    }
+
+    /// Turns a closed list round.
+    fn reversed(&self, mut index: u32) -> u32 {
+        let mut head = NONE;
+        while index < CLOSED {
+            let entry = &self.entries[index as usize];
+            let next = entry.next.load(Relaxed); // Ordering: the list is closed, the completer owns it.
+            entry.next.store(head, Relaxed);
+            head = index;
+            index = next;
+        }
+        head
+    }
+
+    /// Gives up one reference on a task; the last one makes it CONSUMED.
+    #[inline]
+    pub fn release(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
+        let slot = self.slot(slot_ref);
+        // Ordering: AcqRel, every decrement: exactly one caller sees 1, after everything the others did.
+        if slot.refs.fetch_sub(1, AcqRel) == 1 {
+            slot.state.become_state(State::Consumed);
+            outcomes.consumed(slot_ref);
+        }
+    }
+
+    /// Whether `slot` holds the oldest task of its ring.
+    #[inline]
+    pub fn is_oldest(&self, slot: SlotRef) -> bool {
+        let ring = self.ring_of(slot);
+        self.at(ring, self.ring(ring).retired()) == slot
+    }
+
+    /// Retires consumed tasks in the order in which they entered the ring; returns how many. Only one caller at a time.
+    #[inline]
+    pub fn advance(&self, ring: u32, mut retired: impl FnMut(SlotRef)) -> u64 {
+        let state = self.ring(ring);
+        let before = state.retired();
+        while state.retired() < state.submitted() {
+            let slot_ref = self.at(ring, state.retired());
+            let slot = self.slot(slot_ref);
+            if slot.state() != State::Consumed {
+                break;
+            }
+            state.return_deps(slot.deps_reserved.load(Relaxed));
+            let heap_end = slot.heap_end.load(Relaxed);
+            if heap_end > 0 {
+                state.return_heap(heap_end);
+            }
+            let tensors = u64::from(slot.tensors.load(Relaxed));
+            if tensors > 0 {
+                self.tensors.fetch_sub(tensors, Relaxed);
+            }
+            state.return_slot();
+            retired(slot_ref);
+        }
+        state.retired() - before
+    }
+
+    /// Chains a task to the list of its scope.
+    #[inline]
+    pub fn set_next_in_scope(&self, slot: SlotRef, next: SlotRef) {
+        self.slot(slot).next_in_scope.store(next, Relaxed); // Ordering: the orchestrator's own word.
+    }
+
+    /// The next task of the same scope.
+    #[inline]
+    pub fn next_in_scope(&self, slot: SlotRef) -> SlotRef {
+        self.slot(slot).next_in_scope.load(Relaxed) // Ordering: the orchestrator's own word.
+    }
+}
+
+/// Zeroed memory that the system hands out page by page as it is touched.
+fn zeroed<T: FromZeros>(count: usize) -> Box<[T]> {
+    <[T]>::new_box_zeroed_with_elems(count).expect("memory for a window of validated size")
+}

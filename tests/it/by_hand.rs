@@ -1,0 +1,409 @@
+//! Small runs worked out by hand, one for each rule that is easy to get wrong; the model and the engine must both agree.
+
+use crate::model::{self, Ending};
+use crate::program::{Op, Program};
+use ptosim::config::{Hazards, Machine, ScopeHold, Workers};
+use ptosim::engine::{BlockRow, Observer};
+use ptosim::id::{BufferId, TaskId, TaskType};
+use ptosim::report::Blocked;
+use ptosim::workload::{Cost, NewBuffer, Region, Submit, Symbols, Units};
+
+/// `(task, block, worker, start, end)`.
+type Start = (u64, u32, u32, u64, u64);
+
+/// What to run, and what comes out.
+#[derive(Default)]
+struct Case {
+    rule: &'static str,
+    machine: Machine,
+    ops: Vec<Op>,
+    starts: Vec<Start>,
+    finish: u64,
+    edges: u64,
+    blocked: Blocked,
+}
+
+#[test]
+fn the_model_agrees_with_the_cases_worked_out_by_hand() {
+    for case in cases() {
+        let told = model::run(&Program { ops: case.ops.clone() }, &case.machine);
+        let starts = told.rows.iter().map(|row| (row.task, row.block, row.worker, row.start, row.end)).collect();
+        assert_eq!(told.ending, Ending::Completed, "{}", case.rule);
+        check(&case, starts, (told.finish, told.edges), told.orchestrator.blocked);
+    }
+}
+
+#[test]
+fn the_engine_agrees_with_the_cases_worked_out_by_hand() {
+    for case in cases() {
+        let mut starts = Starts::default();
+        let program = Program { ops: case.ops.clone() };
+        match ptosim::engine::run(&program, &case.machine, &mut starts) {
+            Ok(report) => check(&case, starts.0, (report.finish, report.edges), report.orchestrator.blocked),
+            Err(error) => panic!("{}: {error}", case.rule),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Starts(Vec<Start>);
+
+impl Observer for Starts {
+    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+        self.0.push((row.task.0, row.block, row.worker.0, row.start, row.end));
+    }
+}
+
+fn check(case: &Case, mut starts: Vec<Start>, (finish, edges): (u64, u64), blocked: Blocked) {
+    starts.sort_unstable();
+    assert_eq!(starts, case.starts, "starts: {}", case.rule);
+    assert_eq!(finish, case.finish, "finish: {}", case.rule);
+    assert_eq!(edges, case.edges, "edges: {}", case.rule);
+    assert_eq!(blocked, case.blocked, "blocked: {}", case.rule);
+}
+
+fn cases() -> Vec<Case> {
+    let subjects = [
+        scheduler_cases(),
+        mix_cases(),
+        placement_cases(),
+        window_cases(),
+        pool_cases(),
+        hazard_cases(),
+        scope_cases(),
+        vec![binding_case()],
+    ];
+    subjects.into_iter().flatten().collect()
+}
+
+/// `n` vectors and nothing else, no costs.
+fn vectors(vector: u32) -> Machine {
+    Machine { workers: Workers { vector, ..Workers::default() }, ..Machine::default() }
+}
+
+/// `n` clusters and nothing else, no costs.
+fn clusters(clusters: u32) -> Machine {
+    Machine { workers: Workers { clusters, ..Workers::default() }, ..Machine::default() }
+}
+
+/// A machine with some settings changed.
+fn with(mut machine: Machine, change: impl FnOnce(&mut Machine)) -> Machine {
+    change(&mut machine);
+    machine
+}
+
+/// A VECTOR task, with some fields changed.
+fn task(cycles: u64, deps: &[u64], change: impl FnOnce(&mut Submit)) -> Op {
+    let mut submit = Submit::default();
+    submit.clear();
+    submit.kind = Some(TaskType::Vector);
+    submit.cost = Some(Cost::Cycles(cycles));
+    submit.deps = deps.iter().map(|&task| TaskId(task)).collect();
+    change(&mut submit);
+    Op::Submit(Box::new(submit))
+}
+
+fn plain(cycles: u64, deps: &[u64]) -> Op {
+    task(cycles, deps, |_| {})
+}
+
+fn range(offset: u64, bytes: u64) -> Region {
+    Region::range(BufferId(0), offset, bytes)
+}
+
+fn scheduler_cases() -> Vec<Case> {
+    let costly = with(vectors(1), |machine| {
+        machine.scheduler.complete = 2;
+        machine.scheduler.edge = 3;
+    });
+    let handing_out = with(vectors(2), |machine| {
+        machine.scheduler.dispatch = 4;
+        machine.worker.pickup = 3;
+    });
+    vec![
+        Case {
+            rule: "completing costs 3 more for each consumer linked when the last block is taken",
+            machine: costly.clone(),
+            ops: vec![plain(10, &[]), plain(5, &[0]), plain(5, &[0])],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 0, 25, 30), (2, 0, 0, 18, 23)],
+            finish: 32,
+            edges: 2,
+            ..Case::default()
+        },
+        Case {
+            rule: "a joint becomes READY with its producer and pays its own completion: 15 = 10 + (2 + 3), 20 = 15 + (2 + 3)",
+            machine: costly,
+            ops: vec![plain(10, &[]), task(9, &[0], |joint| joint.kind = Some(TaskType::None)), plain(5, &[1])],
+            starts: vec![(0, 0, 0, 0, 10), (2, 0, 0, 20, 25)],
+            finish: 27,
+            edges: 2,
+            ..Case::default()
+        },
+        Case {
+            rule: "one thread hands out one block after the other, and each worker picks up 3 cycles later",
+            machine: handing_out.clone(),
+            ops: vec![plain(10, &[]), plain(10, &[])],
+            starts: vec![(0, 0, 0, 7, 17), (1, 0, 1, 11, 21)],
+            finish: 21,
+            ..Case::default()
+        },
+        Case {
+            rule: "two threads hand out two blocks at once",
+            machine: with(handing_out, |machine| machine.scheduler.threads = 2),
+            ops: vec![plain(10, &[]), plain(10, &[])],
+            starts: vec![(0, 0, 0, 7, 17), (1, 0, 1, 7, 17)],
+            finish: 17,
+            ..Case::default()
+        },
+        Case {
+            rule: "the orchestrator pays 5 for a task and 2 for its entry, waits for cycle 30 without being blocked",
+            machine: with(vectors(1), |machine| {
+                machine.orchestrator.submit = 5;
+                machine.orchestrator.per_edge = 2;
+            }),
+            ops: vec![plain(10, &[]), plain(1, &[0]), task(1, &[0], |late| late.submit_at = 30)],
+            starts: vec![(0, 0, 0, 5, 15), (1, 0, 0, 15, 16), (2, 0, 0, 35, 36)],
+            finish: 36,
+            edges: 1,
+            ..Case::default()
+        },
+    ]
+}
+
+fn mix_cases() -> Vec<Case> {
+    let mix = |cycles: Cost, cube: u8, vector: u8| {
+        task(0, &[], |mix| {
+            mix.kind = Some(TaskType::Mix);
+            mix.cost = Some(cycles);
+            mix.units = Units { cube, vector };
+        })
+    };
+    let all = Cost::PerKind { cube: 10, vector: 4 };
+    vec![
+        Case {
+            rule: "each worker of a MIX block has its own end and clock, all become free with the last",
+            machine: clusters(1),
+            ops: vec![mix(all, 1, 2), plain(5, &[])],
+            starts: vec![(0, 0, 0, 0, 10), (0, 0, 1, 0, 4), (0, 0, 2, 0, 4), (1, 0, 1, 10, 15)],
+            finish: 15,
+            ..Case::default()
+        },
+        Case {
+            rule: "a MIX block goes to the cluster whose chosen units have the smallest largest clock",
+            machine: clusters(2),
+            ops: vec![
+                plain(1, &[]),
+                plain(2, &[]),
+                plain(3, &[]),
+                plain(4, &[]),
+                task(6, &[], |mix| {
+                    mix.kind = Some(TaskType::Mix);
+                    mix.units = Units { cube: 0, vector: 1 };
+                    mix.submit_at = 9;
+                    mix.blocks = 3;
+                }),
+            ],
+            starts: vec![
+                (0, 0, 2, 0, 1),
+                (1, 0, 3, 0, 2),
+                (2, 0, 4, 0, 3),
+                (3, 0, 5, 0, 4),
+                (4, 0, 2, 9, 15),
+                (4, 1, 3, 9, 15),
+                (4, 2, 4, 9, 15),
+            ],
+            finish: 15,
+            ..Case::default()
+        },
+    ]
+}
+
+fn placement_cases() -> Vec<Case> {
+    vec![
+        Case {
+            rule: "a sync_start head waits for all its workers and holds back its queue",
+            machine: vectors(2),
+            ops: vec![
+                plain(10, &[]),
+                task(5, &[], |both| {
+                    both.blocks = 2;
+                    both.sync_start = true;
+                }),
+                plain(3, &[]),
+            ],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 15), (1, 1, 0, 10, 15), (2, 0, 0, 15, 18)],
+            finish: 18,
+            ..Case::default()
+        },
+        Case {
+            rule: "CUBE goes before VECTOR to a worker that serves both; a missing ACCELERATOR is served by ANY",
+            machine: Machine { workers: Workers { any: 1, ..Workers::default() }, ..Machine::default() },
+            ops: vec![
+                task(1, &[], |engine| engine.kind = Some(TaskType::Accelerator)),
+                plain(2, &[]),
+                task(4, &[], |cube| cube.kind = Some(TaskType::Cube)),
+            ],
+            starts: vec![(0, 0, 0, 6, 7), (1, 0, 0, 4, 6), (2, 0, 0, 0, 4)],
+            finish: 7,
+            ..Case::default()
+        },
+        Case {
+            rule: "an AI_CPU task without its kind of worker waits in the queue of VECTOR",
+            machine: vectors(1),
+            ops: vec![task(1, &[], |cpu| cpu.kind = Some(TaskType::AiCpu)), plain(2, &[])],
+            starts: vec![(0, 0, 0, 0, 1), (1, 0, 0, 1, 3)],
+            finish: 3,
+            ..Case::default()
+        },
+    ]
+}
+
+fn window_cases() -> Vec<Case> {
+    vec![
+        Case {
+            rule: "a spare slot stays unused: the second task waits for the first",
+            machine: with(vectors(2), |machine| {
+                machine.limits.window = 2;
+                machine.limits.spare = 1;
+            }),
+            ops: vec![plain(10, &[]), plain(10, &[])],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20)],
+            finish: 20,
+            blocked: Blocked { window: 10, ..Blocked::default() },
+            ..Case::default()
+        },
+        Case {
+            rule: "the inner scope has a ring of its own",
+            machine: with(vectors(3), |machine| {
+                machine.limits.window = 1;
+                machine.limits.rings = 2;
+            }),
+            ops: vec![
+                Op::ScopeBegin,
+                plain(9, &[]),
+                Op::ScopeBegin,
+                plain(9, &[]),
+                Op::ScopeEnd,
+                Op::ScopeEnd,
+                plain(1, &[]),
+            ],
+            starts: vec![(0, 0, 0, 0, 9), (1, 0, 1, 0, 9), (2, 0, 2, 9, 10)],
+            finish: 10,
+            blocked: Blocked { window: 9, ..Blocked::default() },
+            ..Case::default()
+        },
+    ]
+}
+
+fn pool_cases() -> Vec<Case> {
+    let bytes = |bytes| task(10, &[], move |task| task.out_bytes = bytes);
+    vec![
+        Case {
+            rule: "a heap without live pieces starts anew at the base: 192 bytes fit although 128 were passed",
+            machine: with(vectors(2), |machine| machine.limits.heap = 256),
+            ops: vec![bytes(65), bytes(192), plain(3, &[])],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20), (2, 0, 0, 10, 13)],
+            finish: 20,
+            blocked: Blocked { heap: 10, ..Blocked::default() },
+            ..Case::default()
+        },
+        Case {
+            rule: "entries are looked up at every attempt and return when the task retires, in ring order",
+            machine: with(vectors(2), |machine| machine.limits.deps = 1),
+            ops: vec![plain(10, &[]), plain(20, &[]), plain(5, &[0]), plain(5, &[1])],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 0, 20), (2, 0, 0, 10, 15), (3, 0, 0, 20, 25)],
+            finish: 25,
+            edges: 1,
+            blocked: Blocked { deps: 20, ..Blocked::default() },
+            ..Case::default()
+        },
+        Case {
+            rule: "with full hazards a read takes a map entry too",
+            machine: with(vectors(2), |machine| {
+                machine.limits.tensors = 1;
+                machine.rules.hazards = Hazards::Full;
+            }),
+            ops: vec![
+                Op::Buffer { buffer: BufferId(0), bytes: 8 },
+                task(10, &[], |reader| reader.reads = vec![range(0, 4)]),
+                task(10, &[], |reader| reader.reads = vec![range(4, 4)]),
+            ],
+            starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 20)],
+            finish: 20,
+            blocked: Blocked { tensors: 10, ..Blocked::default() },
+            ..Case::default()
+        },
+    ]
+}
+
+fn hazard_cases() -> Vec<Case> {
+    let hazards = |hazards| with(vectors(3), move |machine| machine.rules.hazards = hazards);
+    let write_read_write = || {
+        vec![
+            Op::Buffer { buffer: BufferId(0), bytes: 16 },
+            task(10, &[], |writer| writer.writes = vec![range(0, 8)]),
+            task(10, &[], |reader| reader.reads = vec![range(7, 2)]),
+            task(1, &[], |writer| writer.writes = vec![range(4, 4)]),
+        ]
+    };
+    let schedule = |rule, mode, last: Start, edges| Case {
+        rule,
+        machine: hazards(mode),
+        ops: write_read_write(),
+        starts: vec![(0, 0, 0, 0, 10), (1, 0, 3 - last.2, 10, 20), last],
+        finish: 20.max(last.4),
+        edges,
+        ..Case::default()
+    };
+    vec![
+        schedule("raw: a write waits for nobody", Hazards::Raw, (2, 0, 1, 0, 1), 1),
+        schedule("raw_waw: a write waits for the last writer", Hazards::RawWaw, (2, 0, 1, 10, 11), 2),
+        schedule("full: a write waits for writer and readers", Hazards::Full, (2, 0, 2, 20, 21), 3),
+    ]
+}
+
+fn scope_cases() -> Vec<Case> {
+    let scopes = |rule, hold, edges| Case {
+        rule,
+        machine: with(vectors(1), move |machine| machine.rules.scope_hold = hold),
+        ops: vec![
+            Op::ScopeBegin,
+            Op::ScopeBegin,
+            plain(5, &[]),
+            Op::ScopeEnd,
+            task(5, &[0], |late| late.submit_at = 20),
+            Op::ScopeEnd,
+        ],
+        starts: vec![(0, 0, 0, 0, 5), (1, 0, 0, 20, 25)],
+        finish: 25,
+        edges,
+        ..Case::default()
+    };
+    vec![
+        scopes("the inner scope alone holds its task", ScopeHold::Innermost, 0),
+        scopes("the outer scope holds the task of the inner one too", ScopeHold::Enclosing, 1),
+    ]
+}
+
+fn binding_case() -> Case {
+    let rows = Region { buffer: BufferId(0), offset: 0, row_bytes: 4, rows: 2, stride: 8 };
+    Case {
+        rule: "arguments mean the buffer bound before; a new binding hides it; a hidden write is hidden for good",
+        machine: vectors(3),
+        ops: vec![
+            Op::Buffer { buffer: BufferId(0), bytes: 16 },
+            task(10, &[], |writer| writer.writes = vec![range(0, 16)]),
+            task(20, &[], |maker| {
+                maker.reads = vec![range(0, 16)];
+                maker.allocates = vec![NewBuffer { buffer: BufferId(0), bytes: 16 }];
+            }),
+            task(1, &[], |over| over.writes = vec![rows]),
+            task(1, &[], |reader| reader.reads = vec![range(8, 4)]),
+            task(1, &[], |reader| reader.reads = vec![range(4, 4)]),
+        ],
+        starts: vec![(0, 0, 0, 0, 10), (1, 0, 1, 10, 30), (2, 0, 0, 30, 31), (3, 0, 1, 31, 32), (4, 0, 2, 30, 31)],
+        finish: 32,
+        edges: 4,
+        ..Case::default()
+    }
+}

@@ -1,0 +1,9 @@
+//! Integration tests: the engine against a naive model of the semantics, and against cases worked out by hand.
+
+mod acceptance;
+mod by_hand;
+mod differential;
+mod invariants;
+mod model;
+mod program;
+mod programs;
