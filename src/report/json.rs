@@ -9,7 +9,8 @@ use std::io::{self, Write};
 /// Those of `writer`.
 pub fn write_json(report: &Report, mut writer: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut writer, report)?;
-    writer.write_all(b"\n")
+    writer.write_all(b"\n")?;
+    writer.flush()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod memory;
 mod output;
 #[cfg(test)]
 mod sample;
+mod table;
 mod text;
 mod verdict;
 mod words;
@@ -18,8 +19,9 @@ mod words;
 pub use by_type::TypeReport;
 pub use csv::ScheduleWriter;
 pub use json::write_json;
-pub use memory::Memory;
+pub use memory::{Memory, MemoryPart};
 pub use output::{Output, OutputError};
+pub use table::columns;
 pub use text::render;
 pub use verdict::verdict;
 pub use words::{group, wrap};

@@ -2,10 +2,11 @@
 //!
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
+use super::table::{numbers, plain};
 use super::words::{count, duration, group, percent, share, wrap};
 use super::{Outcome, Report, TypeReport};
 use crate::config::format_bytes;
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 use owo_colors::OwoColorize;
 use std::fmt::Write;
 
@@ -63,32 +64,6 @@ fn section(text: &mut String, title: &str, table: Option<Table>) {
     if let Some(table) = table {
         let _ = write!(text, "\n{}\n{}\n", title.bold(), table.trim_fmt());
     }
-}
-
-/// A table without lines, two spaces between its columns.
-fn plain(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).enforce_styling();
-    table.style_text_only();
-    if !header.is_empty() {
-        // A styled empty cell would leave blanks at the end of the line.
-        table.set_header(header.iter().map(|title| match *title {
-            "" => Cell::new(""),
-            title => Cell::new(title).fg(Color::DarkGrey),
-        }));
-    }
-    table
-}
-
-/// Aligns all columns but the first to the right and sets the gaps, once the rows are there.
-fn numbers(mut table: Table) -> Option<Table> {
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    (!table.is_empty()).then_some(table)
 }
 
 /// One row an account that is not empty, one bar and share a type.
