@@ -3,7 +3,7 @@
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
 use super::table::{numbers, plain};
-use super::words::{count, duration, group, percent, share, wrap};
+use super::words::{count, decimal, duration, group, percent, share, wrap};
 use super::{Outcome, Report, TypeReport};
 use crate::config::format_bytes;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
@@ -12,6 +12,8 @@ use std::fmt::Write;
 
 /// Kernels shown; the rest is only counted.
 const TOP_KERNELS: usize = 10;
+/// Waiting times in the order of a task's life; others come first.
+const LIFE: [&str; 4] = ["submit_to_ready", "ready_to_start", "start_to_end", "end_to_completed"];
 /// The longest bar, in characters.
 const LONGEST_BAR: usize = 24;
 
@@ -216,8 +218,10 @@ fn high_water(report: &Report) -> Option<Table> {
 
 fn latencies(report: &Report) -> Option<Table> {
     let mut table = plain(&["", "count", "mean", "p50", "p90", "p99", "max"]);
-    for (name, latency) in &report.latency {
-        let mut row = vec![name.replace('_', " "), group(latency.count), format!("{:.1}", latency.mean)];
+    let mut latencies: Vec<_> = report.latency.iter().collect();
+    latencies.sort_by_key(|(name, _)| LIFE.iter().position(|step| step == name));
+    for (name, latency) in latencies {
+        let mut row = vec![name.replace('_', " "), group(latency.count), decimal(latency.mean)];
         row.extend([latency.p50, latency.p90, latency.p99, latency.max].map(group));
         table.add_row(row);
     }
@@ -232,7 +236,7 @@ fn kernels(report: &Report) -> Option<Table> {
             group(kernel.count),
             group(kernel.total),
             percent(kernel.share),
-            format!("{:.1}", kernel.mean),
+            decimal(kernel.mean),
             group(kernel.max),
         ]);
     }

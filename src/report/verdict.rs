@@ -12,8 +12,8 @@ use crate::id::WorkerType;
 const BOUND_BY_WORK: f64 = 0.9;
 /// A critical path of this part of the makespan leaves nothing for more workers to gain.
 const BOUND_BY_PATH: f64 = 0.8;
-/// Scheduler threads this busy are too few.
-const SCHEDULER_FULL: f64 = 0.8;
+/// An orchestrator or scheduler this busy is what the others wait for.
+const RUNTIME_FULL: f64 = 0.8;
 
 /// The paragraph for [`Report::verdict`].
 #[must_use]
@@ -78,7 +78,7 @@ fn bound(report: &Report) -> String {
     if gain == 0.0 {
         format!("The makespan equals its lower bound of {lower} cycles: no order of these tasks is faster.")
     } else {
-        format!("The lower bound is {lower} cycles: a better order of these tasks gains at most {}.", about(gain))
+        format!("These tasks cannot take less than {lower} cycles: at most {} is left to gain.", about(gain))
     }
 }
 
@@ -163,6 +163,12 @@ fn dependencies(report: &Report, path: f64) -> String {
             size.saturating_mul(2).max(1)
         );
     }
+    if share(report.orchestrator.working, report.finish) >= RUNTIME_FULL {
+        return format!("{path_text}, but what they wait for is submitted late: {}", orchestrator(report));
+    }
+    if scheduler_load(report) >= RUNTIME_FULL {
+        return format!("{path_text}, but what they wait for is held up by the scheduler: {}", scheduler(report));
+    }
     format!("{path_text}, so the order matters: try another policy, or submit independent work earlier")
 }
 
@@ -175,12 +181,18 @@ fn resource(key: &str) -> &str {
     }
 }
 
-fn scheduler(report: &Report) -> String {
+/// Part of the time of the scheduler's threads in which they work.
+fn scheduler_load(report: &Report) -> f64 {
     let scheduler = &report.scheduler;
     let working = scheduler.admit + scheduler.complete + scheduler.dispatch;
-    let full = share(working, working + scheduler.idle);
+    share(working, working + scheduler.idle)
+}
+
+fn scheduler(report: &Report) -> String {
+    let scheduler = &report.scheduler;
+    let full = scheduler_load(report);
     let threads = count(scheduler.threads.into(), "thread");
-    if full >= SCHEDULER_FULL {
+    if full >= RUNTIME_FULL {
         let more = scheduler.threads.saturating_add(1);
         return format!(
             "with {threads} it is busy {} of its time; try --set scheduler.threads={more}, or larger tasks",
@@ -260,7 +272,7 @@ mod tests {
             verdict(&sample::waits_for_dependencies()),
             "Vector workers, the busiest, run kernels 35 % of the time and wait 61 % of it for dependencies; the critical \
              path is 92 % of the makespan: more workers will not help, but shorter kernels on it or breaking the chain will. \
-             The lower bound is 920 cycles: a better order of these tasks gains at most 8 %."
+             These tasks cannot take less than 920 cycles: at most 8 % is left to gain."
         );
     }
 
@@ -278,6 +290,21 @@ mod tests {
         });
         assert!(text.contains("blocked on the window 50 % of the time"), "{text}");
         assert!(text.contains("try --set limits.window=32768"), "{text}");
+    }
+
+    #[test]
+    fn dependencies_on_what_the_runtime_delays_blame_the_runtime() {
+        let accounts = Accounts { busy: 350, dependency: 650, ..Accounts::default() };
+        let text = on(accounts, |report| {
+            short_path(report);
+            report.orchestrator.working = 960;
+        });
+        assert!(text.contains("is submitted late: submitting takes 80 cycles a task"), "{text}");
+        let text = on(accounts, |report| {
+            short_path(report);
+            report.scheduler.idle = 0;
+        });
+        assert!(text.contains("held up by the scheduler: with 1 thread it is busy 100 %"), "{text}");
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub fn group(number: u64) -> String {
     text
 }
 
+/// A mean as `1 234.5`.
+pub(super) fn decimal(number: f64) -> String {
+    let tenths = (number * 10.0).round() as u64;
+    format!("{}.{}", group(tenths / 10), tenths % 10)
+}
+
 /// `part` of `whole`, from 0 to 1; 0 of nothing is 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -62,13 +68,19 @@ pub(super) fn list(parts: &[String]) -> String {
     }
 }
 
-/// `text` in lines of at most `width` characters; a longer word gets a line of its own.
+/// `text` in lines of at most `width` characters; a longer word gets a line of its own. Numbers stay whole, and an option
+/// such as `--set` stays with its value.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let mut piece = word.to_owned();
+        while let Some(next) = words.next_if(|next| belongs_together(&piece, next)) {
+            piece = format!("{piece} {next}");
+        }
+        let length = piece.chars().count();
         if used > 0 && used + 1 + length > width {
             lines.push('\n');
             used = 0;
@@ -76,10 +88,18 @@ pub fn wrap(text: &str, width: usize) -> String {
             lines.push(' ');
             used += 1;
         }
-        lines.push_str(word);
+        lines.push_str(&piece);
         used += length;
     }
     lines
+}
+
+/// Whether a line must not break between these two: the groups of a number, a number and its `%`, an option and its value.
+fn belongs_together(before: &str, after: &str) -> bool {
+    let is_number = before.ends_with(|c: char| c.is_ascii_digit());
+    let is_group = after.len() >= 3 && after.bytes().take(3).all(|byte| byte.is_ascii_digit());
+    let is_option = before.starts_with("--") && !before.contains(' ');
+    is_option || is_number && (is_group || after.starts_with('%'))
 }
 
 #[cfg(test)]
@@ -91,6 +111,7 @@ mod tests {
         assert_eq!(group(0), "0");
         assert_eq!(group(999), "999");
         assert_eq!(group(1000), "1 000");
+        assert_eq!(decimal(1234.56), "1 234.6");
         assert_eq!(group(u64::MAX), "18 446 744 073 709 551 615");
     }
 
@@ -113,6 +134,9 @@ mod tests {
     #[test]
     fn lines_break_between_words() {
         assert_eq!(wrap("one two three", 7), "one two\nthree");
+        assert_eq!(wrap("try --set a=1 or --set b=2", 12), "try\n--set a=1 or\n--set b=2");
+        assert_eq!(wrap("now 12 345 678 cycles", 12), "now\n12 345 678\ncycles");
+        assert_eq!(wrap("a part of 98 % here", 11), "a part of\n98 % here");
         assert_eq!(wrap("incomprehensible to me", 5), "incomprehensible\nto me");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
