@@ -1,3 +1,21 @@
-//! The command line.
+//! The command line: what was typed, what comes of it, and the exit code that tells.
 
-fn main() {}
+mod cli;
+
+use clap::Parser;
+use owo_colors::OwoColorize;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(ending) => ending.into(),
+        // The reader of a pipe has seen enough; that is its right.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            // When even this cannot be written, the exit code has to do.
+            let _ = writeln!(anstream::stderr(), "{} {failure}", "error:".red().bold());
+            ExitCode::from(2)
+        }
+    }
+}

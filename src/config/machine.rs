@@ -71,7 +71,8 @@ impl Workers {
 pub struct Limits {
     /// Task slots; a power of two.
     pub window: u64,
-    /// Bytes of the heap ring.
+    /// Bytes of the heap ring; files may say `"64MiB"`.
+    #[serde(deserialize_with = "super::bytes::deserialize")]
     pub heap: u64,
     /// Dependency entries.
     pub deps: u64,

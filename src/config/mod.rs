@@ -1,8 +1,18 @@
 //! Validated settings of the machine. The tables are those of a machine file, by the same names.
 
+mod builtin;
+mod bytes;
+mod load;
 pub mod machine;
+mod nearest;
+#[cfg(test)]
+mod tests;
+mod validate;
 
+pub use builtin::{BUILTINS, Builtin};
+pub use bytes::{format_bytes, parse_bytes};
 pub use machine::{
     ConfigError, FanoutOrder, Hazards, Limits, Machine, OnReadyFull, OrchestratorCosts, Rules, SchedulerCosts,
     ScopeHold, WorkerCosts, Workers,
 };
+pub use nearest::nearest;

@@ -1,4 +1,30 @@
 //! The numbers of a run, as values; the other files of this folder turn them into text, JSON and CSV.
+//!
+//! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
+//! it its two forms. [`ScheduleWriter`] listens to the run itself.
+
+mod by_type;
+mod csv;
+mod deadlock;
+mod json;
+mod memory;
+mod output;
+#[cfg(test)]
+mod sample;
+mod table;
+mod text;
+mod verdict;
+mod words;
+
+pub use by_type::TypeReport;
+pub use csv::ScheduleWriter;
+pub use json::write_json;
+pub use memory::{Memory, MemoryPart};
+pub use output::{Output, OutputError};
+pub use table::columns;
+pub use text::render;
+pub use verdict::verdict;
+pub use words::{group, wrap};
 
 use crate::config::Machine;
 use crate::id::{TaskId, WorkerId, WorkerType};

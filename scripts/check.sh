@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# The gate before a commit, here and in CI: format, clippy with warnings as errors, tests, documentation.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo fmt --check
+cargo clippy --all-targets -- -D warnings
+cargo test
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --quiet

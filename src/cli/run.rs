@@ -1,0 +1,160 @@
+//! `ptosim run`: one workload on one machine, and its report.
+
+use super::observe::{Progress, Watch};
+use super::{Ending, Failure, MachineArgs, print};
+use clap::ValueEnum;
+use ptosim::config::Machine;
+use ptosim::report::{Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, wrap, write_json};
+use ptosim::workload::Workload;
+use ptosim::{engine, workload};
+use std::io::{self, BufWriter, Write};
+
+/// Run a workload and report where the cycles went
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ptosim run bgemm                  24 cube and 48 vector workers, no runtime costs
+  ptosim run bgemm:batch=8,m=8,n=8,k=16 --machine a2a3
+  ptosim run trace.jsonl --set workers.cube=4 --set limits.heap=1MiB
+  zcat trace.gz | ptosim run - --json - | jq .makespan
+  ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv")]
+pub struct Args {
+    /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
+    workload: String,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Scheduling policy
+    #[arg(long, value_name = "NAME", default_value = "pto")]
+    policy: String,
+    /// Configuration of the policy
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+    /// How to run it
+    #[arg(long, value_enum, default_value_t = Engine::Virtual)]
+    engine: Engine,
+    /// Write the result as JSON; `-` writes it to standard output instead of the text
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<String>,
+    /// Write when and where each block ran as CSV
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<String>,
+    /// Print no report; a run that ends badly is still told on standard error
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Engine {
+    /// Deterministic simulation in cycles
+    Virtual,
+    /// The lock-free runtime on host threads
+    Threads,
+    /// The same, and kernels compute real numbers
+    Execute,
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    args.check()?;
+    let machine = args.machine.load()?;
+    let workload = workload::open(&args.workload)?;
+    let mut outputs = Outputs::open(args)?;
+    let report = simulate(workload.as_ref(), &machine, &mut outputs)?;
+    outputs.commit(args, &report)?;
+    args.tell(&report)
+}
+
+fn simulate(workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -> Result<Report, Failure> {
+    let mut report = if outputs.watch.is_idle() {
+        engine::run(workload, machine, &mut ())
+    } else {
+        engine::run(workload, machine, &mut outputs.watch)
+    }?;
+    outputs.watch.progress = None;
+    report.notes.extend(machine.notes());
+    report.verdict = verdict(&report);
+    Ok(report)
+}
+
+impl Args {
+    fn check(&self) -> Result<(), Failure> {
+        let problem = if self.engine != Engine::Virtual {
+            let name = self.engine.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+            format!("engine `{name}` is not available in this build; use virtual")
+        } else if self.policy != "pto" {
+            format!("policy `{}` is not available in this build; use pto", self.policy)
+        } else if self.policy_config.is_some() {
+            "--policy-config is not available in this build; policy pto needs none".into()
+        } else if self.json.is_some() && self.json == self.schedule {
+            format!(
+                "--json and --schedule both write {}; give them different files",
+                self.json.as_deref().unwrap_or("-")
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Failure::Usage(problem))
+    }
+
+    /// Whether standard output carries data, so that no text may go there.
+    fn data_on_stdout(&self) -> bool {
+        [&self.json, &self.schedule].into_iter().any(|path| path.as_deref() == Some("-"))
+    }
+
+    /// Prints the report, unless standard output has other work or silence is wanted.
+    fn tell(&self, report: &Report) -> Result<Ending, Failure> {
+        let ending = if report.outcome == Outcome::Completed { Ending::Good } else { Ending::Bad };
+        if !self.quiet && !self.data_on_stdout() {
+            unless_pipe_closed(print(&render(report, text_width())))?;
+        } else if ending == Ending::Bad {
+            // The exit code tells too, so nothing is lost when this cannot be written.
+            let _ = writeln!(anstream::stderr(), "{}", wrap(&report.verdict, text_width()));
+        }
+        Ok(ending)
+    }
+}
+
+/// Takes it as done when the reader of a pipe has gone: the run itself is not worse for it.
+fn unless_pipe_closed(written: Result<(), OutputError>) -> Result<(), OutputError> {
+    written.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) })
+}
+
+/// The width of the terminal within what suits the report, or a comfortable one.
+fn text_width() -> usize {
+    comfy_table::Table::new().width().map_or(100, |width| usize::from(width).clamp(80, 120))
+}
+
+/// The files a run writes: opened before it, put into place together after it.
+struct Outputs {
+    json: Option<Output>,
+    watch: Watch,
+}
+
+impl Outputs {
+    fn open(args: &Args) -> Result<Outputs, Failure> {
+        let json = args.json.as_deref().map(Output::open).transpose()?;
+        let schedule = args.schedule.as_deref().map(Output::open).transpose()?.map(ScheduleWriter::new);
+        let progress = if args.quiet { None } else { Progress::on_terminal() };
+        Ok(Outputs { json, watch: Watch { schedule, progress } })
+    }
+
+    /// Writes what is left to write, and only when all of it is written puts the files into place.
+    fn commit(self, args: &Args, report: &Report) -> Result<(), Failure> {
+        let mut complete = Vec::new();
+        let mut finish = |path: &Option<String>, written: io::Result<Output>| {
+            let path = path.as_deref().unwrap_or_default();
+            unless_pipe_closed(
+                written.map(|output| complete.push(output)).map_err(|source| Output::error(path, source)),
+            )
+        };
+        if let Some(schedule) = self.watch.schedule {
+            finish(&args.schedule, schedule.finish())?;
+        }
+        if let Some(mut output) = self.json {
+            finish(&args.json, write_json(report, BufWriter::new(&mut output)).map(|()| output))?;
+        }
+        for output in complete {
+            unless_pipe_closed(output.commit())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Whole runs through the program: reports, files, exit codes, deadlocks.
+
+use crate::program::{Ended, in_folder};
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const HEADER: &str = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1,\"name\":\"tiny\"}\n";
+
+/// A folder with a trace of two dependent tasks, and one with an open scope of three tasks.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let chain = "{\"op\":\"submit\",\"name\":\"a\",\"worker_type\":\"CUBE\",\"cycles\":100}\n\
+                 {\"op\":\"submit\",\"name\":\"b\",\"cycles\":50,\"deps\":[\"a\"]}\n";
+    let task = "{\"op\":\"submit\",\"cycles\":10}\n";
+    let scope = format!("{{\"op\":\"scope_begin\"}}\n{}{{\"op\":\"scope_end\"}}\n", task.repeat(3));
+    fs::write(folder.path().join("chain.jsonl"), format!("{HEADER}{chain}")).expect("room on the disk");
+    fs::write(folder.path().join("scope.jsonl"), format!("{HEADER}{scope}")).expect("room on the disk");
+    folder
+}
+
+fn call(folder: &Path, arguments: &str) -> Ended {
+    in_folder(folder, arguments, "")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_good_run_prints_its_report_without_colours_and_ends_with_0() {
+    let folder = folder();
+    let ended = call(folder.path(), "run chain.jsonl");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert!(ended.stdout.starts_with("tiny on ideal: completed in 150 cycles"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains('\u{1b}'));
+    assert_eq!(call(folder.path(), "run chain.jsonl --quiet").stdout, "");
+}
+
+#[test]
+fn json_and_schedule_are_written_and_say_the_same_every_time() {
+    let folder = folder();
+    let ended = call(folder.path(), "run chain.jsonl --json a.json --schedule a.csv");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let schedule = fs::read_to_string(folder.path().join("a.csv")).expect("it is there");
+    assert_eq!(schedule, "task,block,worker,submit,ready,start,end\n0,0,0,0,0,0,100\n1,0,24,0,100,100,150\n");
+    let again = call(folder.path(), "run chain.jsonl --json -");
+    assert_eq!(again.stdout, fs::read_to_string(folder.path().join("a.json")).expect("it is there"));
+    let result: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    assert_eq!((&result["makespan"], &result["outcome"]), (&150.into(), &"completed".into()));
+    assert!(!result["verdict"].as_str().expect("a text").is_empty());
+    assert_eq!(names(folder.path()), ["a.csv", "a.json", "chain.jsonl", "scope.jsonl"]);
+}
+
+#[test]
+fn a_trace_may_come_from_standard_input() {
+    let folder = folder();
+    let trace = fs::read_to_string(folder.path().join("chain.jsonl")).expect("it is there");
+    let ended = in_folder(folder.path(), "run -", &trace);
+    assert!(ended.code == 0 && ended.stdout.contains("completed in 150 cycles"), "{ended:?}");
+}
+
+#[test]
+fn a_deadlock_ends_with_1_and_names_sizes_that_are_needed_and_enough() {
+    let folder = folder();
+    let ended = call(folder.path(), "run scope.jsonl --set limits.window=2 --json a.json");
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stdout.contains("deadlock") && ended.stdout.contains("--set limits.window=4"), "{}", ended.stdout);
+    let result = fs::read_to_string(folder.path().join("a.json")).expect("a deadlock is a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    assert_eq!(result["deadlock"]["needed"]["limits.window"], 4);
+    assert_eq!(result["deadlock"]["line"], 5);
+    assert_eq!(call(folder.path(), "run scope.jsonl --set limits.window=4").code, 0);
+    let quiet = call(folder.path(), "run scope.jsonl --set limits.window=2 --quiet");
+    assert_eq!((quiet.code, quiet.stdout.as_str()), (1, ""));
+    assert!(quiet.stderr.starts_with("Stuck at cycle 10:"), "{}", quiet.stderr);
+}
+
+#[test]
+fn bad_input_writes_nothing_and_keeps_the_old_file() {
+    let folder = folder();
+    fs::write(folder.path().join("bad.jsonl"), format!("{HEADER}{{\"op\":\"submit\",\"cycels\":1}}\n")).expect("room");
+    fs::write(folder.path().join("a.json"), "old").expect("room on the disk");
+    let ended = call(folder.path(), "run bad.jsonl --json a.json --schedule a.csv");
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(ended.stderr.contains("bad.jsonl:2:") && ended.stderr.contains("cycles"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(folder.path().join("a.json")).expect("it is there"), "old");
+    assert_eq!(names(folder.path()), ["a.json", "bad.jsonl", "chain.jsonl", "scope.jsonl"]);
+}
+
+#[test]
+fn an_unwritable_place_is_found_before_the_run() {
+    let folder = folder();
+    for arguments in ["run chain.jsonl --json no/a.json", "run chain.jsonl --json . --schedule a.csv"] {
+        let ended = call(folder.path(), arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments}");
+        assert!(ended.stderr.starts_with("error: cannot write "), "{}", ended.stderr);
+    }
+    assert_eq!(names(folder.path()), ["chain.jsonl", "scope.jsonl"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_keeps_the_old_files() {
+    let folder = folder();
+    fs::write(folder.path().join("a.json"), "old").expect("room on the disk");
+    for arguments in ["run chain.jsonl --json a.json --schedule /dev/full", "run chain.jsonl --json /dev/full"] {
+        let ended = call(folder.path(), arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments}");
+        assert!(ended.stderr.starts_with("error: cannot write /dev/full: No space left"), "{}", ended.stderr);
+        assert_eq!(fs::read_to_string(folder.path().join("a.json")).expect("it is there"), "old");
+    }
+    assert_eq!(names(folder.path()), ["a.json", "chain.jsonl", "scope.jsonl"]);
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly_and_files_are_still_written() {
+    let folder = folder();
+    let mut command = Command::new(cargo_bin("ptosim"));
+    let command = command.current_dir(folder.path()).args("run chain.jsonl --json - --schedule a.csv".split(' '));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+    assert!(folder.path().join("a.csv").exists());
+}
