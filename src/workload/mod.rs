@@ -4,6 +4,7 @@
 //! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
 //! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
+pub mod generate;
 pub(crate) mod nearest;
 mod symbols;
 pub mod task;
@@ -14,6 +15,30 @@ pub use task::{Cost, NewBuffer, PolicyFields, Region, ScheduleAt, Submit, Units,
 pub use trace::{Stdin, TraceFile};
 
 use crate::id::BufferId;
+use std::path::Path;
+
+/// The workload that a user names: a trace file, `-` for standard input, or a generator such as `chain:n=1M`.
+///
+/// # Errors
+/// When there is neither such a file nor such a generator, or its parameters are wrong.
+pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    if spec == "-" {
+        return Ok(Box::new(Stdin::new()));
+    }
+    if Path::new(spec).exists() {
+        return Ok(Box::new(TraceFile::new(spec)));
+    }
+    let name = spec.split(':').next().unwrap_or(spec);
+    let mut known = generate::catalogue().iter().map(|generator| generator.name);
+    if known.clone().any(|known| known == name) {
+        return generate::generator(spec);
+    }
+    let remedy = match nearest::nearest(name, &mut known) {
+        Some(near) => format!("nearest: \"{near}\""),
+        None => "`gen --list` shows the generators".into(),
+    };
+    Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
+}
 
 /// A program that can be opened again and again, each time giving the same operations.
 pub trait Workload: Send + Sync {

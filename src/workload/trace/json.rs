@@ -220,7 +220,10 @@ impl<'a> Cursor<'a> {
     pub fn syntax(&mut self, message: &str) -> Fault {
         let column = self.column();
         match self.text[self.at..].chars().next() {
-            Some(found) => format!("not valid JSON at column {column}: {message}, found '{}'", found.escape_debug()),
+            Some(found) if found.is_control() => {
+                format!("not valid JSON at column {column}: {message}, found '{}'", found.escape_debug())
+            }
+            Some(found) => format!("not valid JSON at column {column}: {message}, found '{found}'"),
             None => format!("not valid JSON: {message}, but the line ends; is it cut off?"),
         }
     }

@@ -145,8 +145,8 @@ fn empty_regions_stay_inside_their_buffer() {
 fn open_scopes_are_closed_at_the_end() {
     let text = format!("{HEADER}{{\"op\":\"scope_begin\"}}\n{{\"op\":\"scope_begin\"}}\n{{\"op\":\"submit\"}}");
     let found: Vec<_> = read(text).expect("valid").into_iter().map(|(operation, _)| operation).collect();
-    use Operation::{ScopeBegin, ScopeEnd, Submit};
-    assert_eq!(found, [ScopeBegin, ScopeBegin, Submit, ScopeEnd, ScopeEnd]);
+    let [begin, end] = [Operation::ScopeBegin, Operation::ScopeEnd];
+    assert_eq!(found, [begin, begin, Operation::Submit, end, end]);
 }
 
 #[test]
