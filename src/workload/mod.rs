@@ -4,15 +4,21 @@
 //! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
 //! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
+pub mod builder;
 pub mod generate;
 pub(crate) mod nearest;
+mod program;
 mod symbols;
 pub mod task;
 pub mod trace;
+mod write;
 
+pub use builder::Builder;
+pub use program::Program;
 pub use symbols::Symbols;
 pub use task::{Cost, NewBuffer, PolicyFields, Region, ScheduleAt, Submit, Units, WorkItem};
 pub use trace::{Stdin, TraceFile};
+pub use write::{WriteError, write_trace};
 
 use crate::id::BufferId;
 use std::path::Path;

@@ -323,6 +323,25 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn example_traces_are_valid_and_described() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
+    let readme = std::fs::read_to_string(folder.join("README.md")).expect("README of the examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).expect("example traces") {
+        let path = entry.expect("entry").path();
+        if path.extension().is_some_and(|ending| ending == "jsonl") {
+            let program =
+                crate::workload::Program::load(&TraceFile::new(&path)).unwrap_or_else(|error| panic!("{error}"));
+            assert!(!program.tasks().is_empty());
+            assert_eq!(crate::workload::Workload::name(&program), file_name(&path));
+            assert!(readme.contains(&format!("`{}.jsonl`", file_name(&path))), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 5);
+}
+
+#[test]
 fn real_traces_have_the_tasks_that_their_description_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/traces");
     let expected = [
