@@ -150,7 +150,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else { break };
+            let next = match self.next_event() {
+                None if self.is_rescued() => continue,
+                event => event.into_iter().chain(self.next_timer()).min(),
+            };
+            let Some(next) = next else { break };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
@@ -178,19 +182,15 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
-    fn next_moment(&self) -> Option<u64> {
+    fn next_event(&self) -> Option<u64> {
         let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
         }
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
-        }
-        if let Some(timer) = self.policy.next_timer()
-            && self.halt.is_none()
-        {
-            next = next.min(timer);
         }
         if let Some(control) = self.controls.last() {
             next = next.min(control.at);
@@ -199,6 +199,22 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             next = next.min(at);
         }
         (next != u64::MAX).then_some(next)
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<u64> {
+        if self.halt.is_some() { None } else { self.policy.next_timer() }
+    }
+
+    /// Asks the policy, when nothing else can happen and work is left, whether it can get the run going again.
+    #[cold]
+    fn is_rescued(&mut self) -> bool {
+        if self.halt.is_some() || self.is_complete() {
+            return false;
+        }
+        let rescued = self.policy.on_idle(self.now);
+        self.obey();
+        rescued
     }
 
     /// Step 1: timed commands.
@@ -394,11 +410,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.family.parent_started(slot.task(), self.now);
         }
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
-        if self.policy.on_end(&end, self.now) == AfterEnd::Again {
-            slot.job.rewind();
-            self.ledger.again(Class::of(end.kind, slot.job.units()));
-            self.obey();
-            return;
+        match self.policy.on_end(&end, self.now) {
+            AfterEnd::Complete => {}
+            AfterEnd::Again => {
+                slot.job.rewind();
+                self.ledger.again(Class::of(end.kind, slot.job.units()));
+                self.obey();
+                return;
+            }
+            AfterEnd::Abandon => {
+                let ended = &mut self.tally.ended;
+                *if failed { &mut ended.failed } else { &mut ended.cancelled } += 1;
+                self.obey();
+                return;
+            }
         }
         if failed {
             self.tally.ended.failed += 1;
@@ -458,6 +483,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.orchestrator.remember_bad(task);
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
+        self.policy.on_cancel(slot, task, self.now);
     }
 
     /// Does something to the window and follows up what it leads to.
@@ -595,7 +621,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let line = self.orchestrator.source().line();
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let slot = self.window.slot(slot_ref);
-        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
+        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.orchestrator.source().symbols(), self.now);
         self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);

@@ -3,7 +3,9 @@
 //! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
+pub mod bmf;
 mod pto;
+pub mod ray;
 
 pub use pto::Pto;
 
@@ -13,7 +15,7 @@ use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use crate::workload::{Control, Submit};
+use crate::workload::{Control, Submit, Symbols};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
@@ -23,8 +25,8 @@ pub trait Policy {
 
     /// A task was published; `task` is what the program said.
     #[inline]
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, now: u64) {
-        let _ = (slot, task, now);
+    fn on_submit(&mut self, slot: SlotRef, task: &Submit, symbols: &Symbols, now: u64) {
+        let _ = (slot, task, symbols, now);
     }
 
     /// A task became READY.
@@ -78,6 +80,12 @@ pub trait Policy {
         false
     }
 
+    /// Nothing but a timer of the policy can happen any more, and work is left; true if the policy changed that.
+    fn on_idle(&mut self, now: u64) -> bool {
+        let _ = now;
+        false
+    }
+
     /// Its counters for the report.
     fn report(&self) -> serde_json::Value {
         serde_json::Value::Object(serde_json::Map::new())
@@ -124,6 +132,8 @@ pub enum AfterEnd {
     Complete,
     /// The policy runs it again: all its blocks are to be placed once more.
     Again,
+    /// Its end is not processed: it stays in the window and releases nothing. For runs that are halted.
+    Abandon,
 }
 
 /// What a policy wants of the engine.

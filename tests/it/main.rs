@@ -5,5 +5,7 @@ mod by_hand;
 mod differential;
 mod invariants;
 mod model;
+mod policy_cases;
+mod policy_run;
 mod program;
 mod programs;
