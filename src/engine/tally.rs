@@ -42,7 +42,7 @@ pub(super) struct Distribution {
 
 impl Distribution {
     fn new() -> Distribution {
-        let histogram = Histogram::new(2).expect("two digits are a valid precision");
+        let histogram = Histogram::new_with_max(u64::MAX >> 1, 2).expect("valid bounds and precision");
         Distribution { histogram, sum: 0, value: 0, repeated: 0 }
     }
 
