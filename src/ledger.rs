@@ -174,6 +174,11 @@ impl Ledger {
         crowd.ready += 1;
     }
 
+    /// A task is to be run once more.
+    pub fn again(&mut self, class: Class) {
+        self.crowds[usize::from(class.0)].ready += 1;
+    }
+
     /// The last block of a READY task was placed, or it needs none.
     #[inline]
     pub fn all_placed(&mut self, class: Class) {

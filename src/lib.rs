@@ -15,6 +15,8 @@ pub mod orchestrator;
 
 pub mod window;
 
+pub mod graph;
+
 pub mod policy;
 
 pub mod machine;

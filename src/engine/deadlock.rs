@@ -5,7 +5,7 @@ use super::{Observer, RunError, simulate};
 use crate::config::{Limits, Machine};
 use crate::id::TaskId;
 use crate::policy::Policy;
-use crate::report::{Deadlock, OldestTask, Outcome, ScopeFact};
+use crate::report::{Deadlock, OldestTask, ScopeFact};
 use crate::sync::Local;
 use crate::window::{Resource, SlotRef, State, Window};
 use crate::workload::Workload;
@@ -23,7 +23,7 @@ pub(super) fn explain<P: Policy, O: Observer>(sim: &Sim<'_, P, O>) -> Deadlock {
     let needs = sim.orchestrator.needs(&sim.window);
     let (size, used, wanted) = match blocked {
         Some(Resource::Window) | None => {
-            (limits.window - limits.spare, ring.submitted() - ring.retired(), u64::from(blocked.is_some()))
+            (limits.window, ring.submitted() - ring.retired(), u64::from(blocked.is_some()))
         }
         Some(Resource::Heap) => (limits.heap, ring.heap_used(), needs.heap),
         Some(Resource::Deps) => (limits.deps, ring.deps_used(), needs.deps),
@@ -113,60 +113,63 @@ fn scopes_holding<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot: SlotRef) ->
 }
 
 /// The smallest sizes with which the run finishes, found by running it. Whatever lacks beside the first resource is raised
-/// too; each answer is the smallest with the ones before it in place.
+/// too; each answer is the smallest with the ones before it in place. Empty when no size helps.
 ///
 /// # Errors
 /// When the workload cannot be read again.
-pub(super) fn needed(
-    workload: &dyn Workload,
-    machine: &Machine,
-    resource: &str,
-) -> Result<BTreeMap<String, u64>, RunError> {
-    let mut needed = BTreeMap::new();
+pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTreeMap<String, u64>, RunError> {
     let mut roomy = machine.clone();
-    let mut resource = resource.to_string();
-    // Enlarge what lacks until the run finishes; then make each as small as it goes.
     let mut raised = Vec::new();
-    while let Some(kind) = Kind::of(&resource) {
-        if raised.contains(&kind) {
+    while let Some(resource) = lacking(workload, &roomy)? {
+        let Some(kind) = Kind::of(&resource).filter(|kind| kind.can_grow(&roomy.limits)) else {
             return Ok(BTreeMap::new());
-        }
-        raised.push(kind);
-        let report = loop {
-            let larger = kind.larger(&roomy.limits);
-            kind.set(&mut roomy.limits, larger);
-            let report = simulate(workload, &roomy, &mut ())?;
-            let still = report.deadlock.as_ref().is_some_and(|deadlock| Kind::of(&deadlock.resource) == Some(kind));
-            if !still || !kind.can_grow(&roomy.limits) {
-                break report;
-            }
         };
-        match report.deadlock {
-            None => break,
-            Some(deadlock) => resource = deadlock.resource,
+        let larger = kind.larger(&roomy.limits);
+        kind.set(&mut roomy.limits, larger);
+        if !raised.contains(&kind) {
+            raised.push(kind);
         }
     }
-    for &kind in &raised {
-        let size = smallest(workload, &roomy, kind, kind.value(&machine.limits))?;
-        kind.set(&mut roomy.limits, size);
-        needed.insert(kind.key().to_string(), size);
+    // Making one smaller can make less of another enough, so go round until nothing shrinks.
+    let mut shrinks = true;
+    while shrinks {
+        shrinks = false;
+        for &kind in &raised {
+            let size = smallest(workload, &roomy, kind, kind.value(&machine.limits))?;
+            shrinks |= raised.len() > 1 && size != kind.value(&roomy.limits);
+            kind.set(&mut roomy.limits, size);
+        }
     }
-    Ok(needed)
+    let differs = |kind: &&Kind| kind.value(&roomy.limits) != kind.value(&machine.limits);
+    Ok(raised.iter().filter(differs).map(|kind| (kind.key().to_string(), kind.value(&roomy.limits))).collect())
 }
 
-/// The smallest size above `fails` with which a run on `machine`, which finishes, still finishes.
-fn smallest(workload: &dyn Workload, machine: &Machine, kind: Kind, fails: u64) -> Result<u64, RunError> {
-    let (mut low, mut high) = (kind.steps(fails), kind.steps(kind.value(&machine.limits)));
+/// What a run on `machine` gets stuck on, if it does.
+fn lacking(workload: &dyn Workload, machine: &Machine) -> Result<Option<String>, RunError> {
+    match simulate(workload, machine, &mut ()) {
+        Ok(report) => Ok(report.deadlock.map(|deadlock| deadlock.resource)),
+        Err(RunError::TooLarge { resource, .. }) => Ok(Some(resource.name().into())),
+        Err(error) => Err(error),
+    }
+}
+
+/// The smallest size from `given` on with which a run on `machine`, which finishes, still finishes.
+fn smallest(workload: &dyn Workload, machine: &Machine, kind: Kind, given: u64) -> Result<u64, RunError> {
     let mut trial = machine.clone();
+    let mut finishes = |size: u64| -> Result<bool, RunError> {
+        kind.set(&mut trial.limits, size);
+        Ok(lacking(workload, &trial)?.is_none())
+    };
+    if finishes(given)? {
+        return Ok(given);
+    }
+    let (mut low, mut high) = (kind.steps(given), kind.steps(kind.value(&machine.limits)));
+    if high > low + 1 && !finishes(kind.size(high - 1))? {
+        return Ok(kind.size(high));
+    }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        kind.set(&mut trial.limits, kind.size(middle));
-        let finishes = match simulate(workload, &trial, &mut ()) {
-            Ok(report) => report.outcome != Outcome::Deadlock,
-            Err(RunError::Task(_)) => false,
-            Err(error) => return Err(error),
-        };
-        if finishes { high = middle } else { low = middle }
+        if finishes(kind.size(middle))? { high = middle } else { low = middle }
     }
     Ok(kind.size(high))
 }

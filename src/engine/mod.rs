@@ -7,11 +7,12 @@ use crate::orchestrator::Orchestrator;
 use crate::policy::{Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{SlotRef, Window};
+use crate::window::{Resource, SlotRef, Window};
 use crate::workload::{Symbols, Workload, WorkloadError};
 use virtual_time::Sim;
 
 mod deadlock;
+mod family;
 mod jobs;
 mod tally;
 mod virtual_time;
@@ -24,7 +25,7 @@ mod virtual_time;
 pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
     let mut report = simulate(workload, machine, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(workload, machine, &deadlock.resource)?;
+        deadlock.needed = deadlock::needed(workload, machine)?;
     }
     Ok(report)
 }
@@ -50,13 +51,22 @@ pub fn simulate_under<P: Policy, O: Observer>(
 ) -> Result<Report, RunError> {
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
-    let mut sim = Sim::new(machine, orchestrator, policy, observer);
-    sim.run()?;
-    let deadlock = if sim.is_complete() { None } else { Some(deadlock::explain(&sim)) };
+    let mut sim = Sim::new(machine, orchestrator, policy, observer).with_controls(workload.controls()?);
+    if let Err(error) = sim.run() {
+        if let RunError::TooLarge { .. } = error {
+            // What could be seen before the run comes first.
+            sim.orchestrator.validate_rest()?;
+        }
+        return Err(error);
+    }
+    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(deadlock::explain(&sim)) };
+    let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
     }
-    Ok(report(sim, workload.name(), deadlock))
+    let mut report = report(sim, workload.name(), deadlock);
+    report.tasks = n_tasks;
+    Ok(report)
 }
 
 /// Puts the numbers of a finished run together.
@@ -73,6 +83,8 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     let ended = sim.tally.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,
+        None if sim.halt.as_ref().is_some_and(|(_, halt)| halt.timeout) => Outcome::Timeout,
+        None if sim.halt.is_some() => Outcome::Failed,
         None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
         None => Outcome::Completed,
     };
@@ -80,7 +92,11 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     let all = u64::from(scheduler.threads).saturating_mul(sim.now);
     scheduler.idle = all.saturating_sub(scheduler.admit + scheduler.complete + scheduler.dispatch);
     let moved = sim.orchestrator.moved().iter();
-    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
+    let mut notes: Vec<_> =
+        moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
+    notes.append(&mut sim.notes);
+    let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
+    notes.extend(halt);
     let mut high_water = sim.tally.high_water();
     let queues = sim.policy.queues();
     high_water.ready_queue_full_events = queues.full_events;
@@ -126,6 +142,14 @@ pub enum RunError {
     /// A task asks for something the machine can never give; the message names task, line, value and remedy.
     #[error("{0}")]
     Task(String),
+    /// A task asks for more than the whole of a resource.
+    #[error("{message}")]
+    TooLarge {
+        /// What is too small.
+        resource: Resource,
+        /// Task, line, value and remedy.
+        message: String,
+    },
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
@@ -154,10 +178,19 @@ pub trait Observer {
         let _ = (retired, now);
     }
 
-    /// A task will never run: dropped if there is no cause, cancelled because of `cause` otherwise.
-    fn cancelled(&mut self, task: TaskId, cause: Option<TaskId>, now: u64) {
+    /// A task will never run.
+    fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
         let _ = (task, cause, now);
     }
+}
+
+/// Why a task never runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause<'a> {
+    /// A task it depends on ended badly.
+    Upstream(TaskId),
+    /// It was dropped or removed, for this reason.
+    Dropped(&'a str),
 }
 
 /// A task that `last_task_alive` passed.

@@ -6,19 +6,20 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
+use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Observer, Retired, RunError};
+use super::{BlockRow, Cause, Observer, Retired, RunError};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::policy::{Policy, Ready, Stage};
+use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage};
 use crate::report::{Blocked, OrchestratorReport};
 use crate::sync::{Local, Word};
-use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, Window, flag};
-use crate::workload::Cost;
+use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
+use crate::workload::{Control, Cost};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,6 +44,12 @@ pub(super) struct Sim<'a, P, O> {
     path_costs: PathCosts,
     placed: Vec<u32>,
     lists: Lists,
+    /// Timed commands still to come, the next one last.
+    controls: Vec<Control>,
+    family: Family,
+    pub(super) notes: Vec<String>,
+    /// When and why the policy stopped the run.
+    pub(super) halt: Option<(u64, Halt)>,
 }
 
 /// What a change of the window leaves to do.
@@ -63,6 +70,8 @@ struct Lists {
 pub(super) struct Times {
     pub(super) submit: u64,
     pub(super) ready: u64,
+    /// Of the first block.
+    start: u64,
     pub(super) line: Option<u64>,
 }
 
@@ -72,8 +81,6 @@ pub(super) struct Clerk {
     pub(super) report: OrchestratorReport,
     /// When the present duty began.
     since: u64,
-    /// The present wait for something full, by what was full.
-    blocked: Blocked,
 }
 
 /// What the orchestrator is doing.
@@ -114,12 +121,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk {
-                stage: Duty::Read,
-                report: OrchestratorReport::default(),
-                since: 0,
-                blocked: Blocked::default(),
-            },
+            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
             now: 0,
             floor,
             observer,
@@ -128,8 +130,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
             lists: Lists::default(),
+            controls: Vec::new(),
+            family: Family::default(),
+            notes: Vec::new(),
+            halt: None,
             window,
         }
+    }
+
+    /// Takes the timed commands of the program, in file order.
+    pub(super) fn with_controls(mut self, mut controls: Vec<Control>) -> Self {
+        controls.sort_by_key(|control| control.at);
+        controls.reverse();
+        self.controls = controls;
+        self
     }
 
     /// Runs until nothing is left to happen.
@@ -148,7 +162,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = self.collect_ends();
+            let mut changed = self.control() | self.collect_ends() | self.release_children();
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
                 changed = true;
@@ -173,10 +187,55 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
         }
-        if let Some(timer) = self.policy.next_timer() {
+        if let Some(timer) = self.policy.next_timer()
+            && self.halt.is_none()
+        {
             next = next.min(timer);
         }
+        if let Some(control) = self.controls.last() {
+            next = next.min(control.at);
+        }
+        if let Some(at) = self.family.next_release() {
+            next = next.min(at);
+        }
         (next != u64::MAX).then_some(next)
+    }
+
+    /// Step 1: timed commands.
+    #[inline]
+    fn control(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
+            if !self.policy.on_control(&control, self.now) {
+                let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
+                let policy = self.policy.name();
+                self.notes
+                    .push(format!("control `{}`{line} is not known to policy {policy}: ignored", control.command));
+            }
+            self.obey();
+            changed = true;
+        }
+        changed
+    }
+
+    /// Children whose parent started long enough ago.
+    #[inline]
+    fn release_children(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(child) = self.family.pop_due(self.now) {
+            self.release_child(child);
+            changed = true;
+        }
+        changed
+    }
+
+    fn release_child(&mut self, child: SlotRef) {
+        if self.window.satisfy(child) {
+            self.outcomes(|_, _, outcomes| outcomes.ready(child));
+            self.obey();
+        } else if self.window.slot(child).fanin() == 1 {
+            self.outcomes(|_, _, outcomes| outcomes.unblocked(child));
+        }
     }
 
     /// Step 2: every block that ends now becomes a job, by ascending worker.
@@ -236,7 +295,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
-            Job::Join(slot) => self.finish(slot),
+            Job::Join(slot) => self.finish(slot, None),
             Job::Complete(worker) => {
                 let block = self.floor.worker(worker).block;
                 self.tally.end_to_completed.record(self.now - block.end);
@@ -247,7 +306,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let to_finish = &self.window.slot(block.slot).job.to_finish;
                 to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
                 if to_finish.load(Relaxed) == 0 {
-                    self.finish(block.slot);
+                    self.finish(block.slot, Some(worker));
                 }
             }
         }
@@ -262,7 +321,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.admitted(Class::of(task.job.kind(), task.job.units()));
         }
         if self.window.satisfy(slot) {
-            self.outcomes(|_, _, outcomes| outcomes.ready(slot));
+            self.outcomes(|_, _, outcomes| {
+                outcomes.by_admission = true;
+                outcomes.ready(slot);
+            });
+            self.obey();
         }
     }
 
@@ -311,28 +374,58 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 }
             }
         }
+        if block.index == 0 {
+            self.times[block.slot as usize].start = start;
+            if !self.family.is_empty() {
+                self.family.parent_started(row.task, start);
+                self.release_children();
+            }
+        }
         self.floor.worker_mut(leader).block.end = last;
         self.ends.push(Reverse((last, 2 * leader + 1)));
     }
 
-    /// The last block of a task is processed: the task is COMPLETED.
+    /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
     #[inline]
-    fn finish(&mut self, slot: SlotRef) {
-        let (job, task) = (&self.window.slot(slot).job, self.window.slot(slot).task());
-        if job.has(flag::FAULT) {
+    fn finish(&mut self, slot_ref: SlotRef, worker: Option<u32>) {
+        let slot = self.window.slot(slot_ref);
+        let failed = slot.job.has(flag::FAULT);
+        if worker.is_none() && !self.family.is_empty() {
+            self.family.parent_started(slot.task(), self.now);
+        }
+        let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
+        if self.policy.on_end(&end, self.now) == AfterEnd::Again {
+            slot.job.rewind();
+            self.ledger.again(Class::of(end.kind, slot.job.units()));
+            self.obey();
+            return;
+        }
+        if failed {
             self.tally.ended.failed += 1;
-            self.spoil(slot, task);
+            self.spoil(slot_ref, end.task);
         } else {
             self.tally.ended.completed += 1;
         }
-        self.complete(slot);
+        self.outcomes(|window, _, outcomes| window.complete(slot_ref, outcomes));
+        self.policy.on_complete(&end, self.now);
+        self.obey();
     }
 
+    /// Does what the policy asks for.
     #[inline]
-    fn complete(&mut self, slot: SlotRef) {
-        let task = self.window.slot(slot).task();
-        self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
-        self.policy.on_complete(slot, task, self.now);
+    fn obey(&mut self) {
+        while let Some(requests) = self.policy.requests() {
+            self.notes.append(&mut requests.notes);
+            if let Some(halt) = requests.halt.take() {
+                self.halt.get_or_insert((self.now, halt));
+            }
+            if requests.cancel.is_empty() {
+                return;
+            }
+            for (slot, reason) in std::mem::take(&mut requests.cancel) {
+                self.drop_task(slot, &reason);
+            }
+        }
     }
 
     /// A task ended badly: everything that depends on it is cancelled.
@@ -345,6 +438,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             let cause = self.window.slot(producer).task();
             let mut consumers = Vec::new();
             self.window.each_consumer(producer, |consumer| consumers.push(consumer));
+            for (orphan, _) in self.family.orphans(cause) {
+                self.family.push(self.now, orphan);
+                consumers.push(orphan);
+            }
             for consumer in consumers {
                 if !self.window.slot(consumer).job.has(flag::CANCELLED) {
                     self.mark_cancelled(consumer, cause);
@@ -360,7 +457,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.window.slot(slot).job.set(flag::CANCELLED | flag::BAD);
         self.orchestrator.remember_bad(task);
         self.tally.ended.cancelled += 1;
-        self.observer.cancelled(task, Some(cause), self.now);
+        self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
     }
 
     /// Does something to the window and follows up what it leads to.
@@ -376,6 +473,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             lists: &mut self.lists,
             observer: self.observer,
             now: self.now,
+            by_admission: false,
         };
         act(&self.window, &mut self.orchestrator, &mut follow_up);
         while let Some(slot) = follow_up.lists.cancelled.pop() {
@@ -391,17 +489,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             });
         }
         while let Some(slot) = self.lists.dropped.pop() {
-            self.drop_task(slot);
+            self.drop_task(slot, "ready queue full");
         }
     }
 
+    /// A READY task never runs: its dependents are cancelled, the ring goes on.
     #[cold]
-    fn drop_task(&mut self, slot: SlotRef) {
+    fn drop_task(&mut self, slot: SlotRef, reason: &str) {
         let task = self.window.slot(slot).task();
+        let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
-        self.observer.cancelled(task, None, self.now);
+        self.ledger.all_placed(Class::of(job.kind(), job.units()));
+        self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
-        self.complete(slot);
+        self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
     }
 
     /// Step 5: the orchestrator works until it must wait.
@@ -486,18 +587,45 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let published =
             self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
-        let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
-        self.tally.critical_path = self.tally.critical_path.max(path);
+        if cycles.is_some() {
+            // The makespan is the end of a block, so a task without one does not end a path.
+            let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
+            self.tally.critical_path = self.tally.critical_path.max(path);
+        }
         let line = self.orchestrator.source().line();
-        self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, line };
+        self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let slot = self.window.slot(slot_ref);
-        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
         self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
         self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
-        if let Some(cause) = published.cancelled {
+        let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
+        let slot = self.window.slot(slot_ref);
+        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
+        if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
         self.jobs.push(Job::Admit(slot_ref));
+    }
+
+    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
+    /// parent that is retired lies in the past.
+    #[cold]
+    fn adopt(&mut self, child: SlotRef, parent: TaskId, offset: u64) -> Option<TaskId> {
+        let found = self.window.find(parent)?;
+        let slot = self.window.slot(found);
+        if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
+            return Some(parent);
+        }
+        if slot.state() < State::Running {
+            self.window.wait_for_one_more(child);
+            self.family.wait_for_start(child, parent, offset);
+        } else {
+            let release = self.times[found as usize].start.saturating_add(offset);
+            if release > self.now {
+                self.window.wait_for_one_more(child);
+                self.family.push(release, child);
+            }
+        }
+        None
     }
 
     /// Enters the work of the task at hand into the lower bound; returns the cycles of its longest part, if it has any.
@@ -530,10 +658,15 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             && timer <= self.now
         {
             changed = self.policy.on_timer(self.now);
+            self.obey();
+        }
+        if self.halt.is_some() {
+            return changed;
         }
         let Sim { window, floor, ledger, placed, .. } = self;
         let mut stage = Stage { now: self.now, window, floor, ledger, placed };
         self.policy.dispatch(&mut stage);
+        self.obey();
         changed |= !self.placed.is_empty();
         for leader in self.placed.drain(..) {
             self.jobs.push(Job::Dispatch(leader));
@@ -561,25 +694,22 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 }
 
 impl Clerk {
-    /// Books the time of the present duty and takes up another.
+    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
     #[inline]
     fn turn(&mut self, duty: Duty, now: u64) {
-        let span = now - self.since;
-        self.since = now;
-        match self.stage {
-            Duty::Read | Duty::Reserve => {}
-            Duty::Wait(_) => self.report.waiting += span,
-            Duty::Pay(..) => self.report.working += span,
-            Duty::Done => self.report.done += span,
-            Duty::Blocked { on, .. } => {
-                *part(&mut self.blocked, on) += span;
-                if !matches!(duty, Duty::Blocked { .. }) {
-                    let (sum, wait) = (&mut self.report.blocked, std::mem::take(&mut self.blocked));
-                    sum.window += wait.window;
-                    sum.heap += wait.heap;
-                    sum.deps += wait.deps;
-                    sum.tensors += wait.tensors;
-                }
+        let same_wait = match (self.stage, duty) {
+            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
+            _ => false,
+        };
+        if !same_wait {
+            let span = now - self.since;
+            self.since = now;
+            match self.stage {
+                Duty::Read | Duty::Reserve => {}
+                Duty::Wait(_) => self.report.waiting += span,
+                Duty::Pay(..) => self.report.working += span,
+                Duty::Done => self.report.done += span,
+                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
             }
         }
         self.stage = duty;
@@ -587,9 +717,11 @@ impl Clerk {
 
     /// Books the time of the last duty. A wait that never ended counts as stuck.
     fn close(&mut self, now: u64) {
-        self.turn(self.stage, now);
-        let wait = self.blocked;
-        self.report.stuck = wait.window + wait.heap + wait.deps + wait.tensors;
+        if matches!(self.stage, Duty::Blocked { .. }) {
+            self.report.stuck = now - self.since;
+        } else {
+            self.turn(self.stage, now);
+        }
     }
 }
 
@@ -617,6 +749,7 @@ struct FollowUp<'a, P, O> {
     lists: &'a mut Lists,
     observer: &'a mut O,
     now: u64,
+    by_admission: bool,
 }
 
 impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
@@ -639,8 +772,8 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             self.jobs.push(Job::Join(slot_ref));
             return;
         }
-        if self.policy.on_ready(Ready { slot: slot_ref, task: slot.task(), kind }, self.now).is_err() {
-            self.ledger.all_placed(class);
+        let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission: self.by_admission };
+        if self.policy.on_ready(ready, self.now).is_err() {
             self.lists.dropped.push(slot_ref);
         }
     }

@@ -12,7 +12,7 @@ use crate::kernel::Costs;
 use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
 use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
-use crate::workload::{Cost, Operation, Source, Submit};
+use crate::workload::{Cost, Operation, Source, Submit, Units};
 use segments::Access;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -163,13 +163,14 @@ impl Orchestrator {
         }
     }
 
-    /// Reads the rest of the program only to find what is wrong with it.
+    /// Reads what comes after the task at hand only to find what is wrong with it.
     ///
     /// # Errors
     /// As [`Orchestrator::read`].
     pub fn validate_rest(&mut self) -> Result<(), RunError> {
         while let Some(operation) = self.source.next(&mut self.task)? {
             if operation == Operation::Submit {
+                self.next.0 += 1;
                 let resolved = self.costs.resolve(&self.task, self.source.symbols());
                 self.resolved = resolved.map_err(|message| RunError::Task(self.blame(&message)))?;
                 self.settle_type()?;
@@ -191,6 +192,11 @@ impl Orchestrator {
         let kind = self.resolved.0;
         let room = capacity(workers, kind, self.task.units);
         if room == 0 {
+            let Units { cube, vector } = self.task.units;
+            if kind == TaskType::Mix && workers.clusters > 0 {
+                let message = format!("units of {cube} cubes and {vector} vectors; a cluster has 1 cube and 2 vectors");
+                return Err(RunError::Task(self.blame(&message)));
+            }
             let remedy = match kind {
                 TaskType::Mix => "set workers.clusters",
                 TaskType::Cube => "set workers.cube",
@@ -292,7 +298,7 @@ impl Orchestrator {
                 needs.tensors, limits.tensors
             ),
         };
-        RunError::Task(self.blame(&message))
+        RunError::TooLarge { resource, message: self.blame(&message) }
     }
 
     /// Describes and links the task at hand and moves on; `cycles` is what it adds to its path.
@@ -336,6 +342,23 @@ impl Orchestrator {
         self.register(window, Access { task: self.next, slot: slot_ref, path });
         self.next.0 += 1;
         published
+    }
+
+    /// Producers of the task at hand that are alive, each once, in the order in which they were found.
+    pub fn producers(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.producers.iter().map(|producer| producer.task)
+    }
+
+    /// Gives the task at hand a slot and enters its accesses without linking or holding it, so that nothing is ever consumed:
+    /// the way to see all dependencies of a program.
+    ///
+    /// # Errors
+    /// When the window is full.
+    pub fn enroll<S: Sharing>(&mut self, window: &Window<S>) -> Result<(), Refusal> {
+        let slot = window.reserve(0, self.next, &Needs::default(), 0)?;
+        self.register(window, Access { task: self.next, slot, path: 0 });
+        self.next.0 += 1;
+        Ok(())
     }
 
     /// The longest path that ends with the tenant of a slot.

@@ -13,7 +13,7 @@ use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use crate::workload::Submit;
+use crate::workload::{Control, Submit};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
@@ -36,10 +36,34 @@ pub trait Policy {
     /// Places as many blocks as the rule allows now.
     fn dispatch(&mut self, stage: &mut Stage<'_>);
 
-    /// A task is COMPLETED.
+    /// The last block of a task was processed, before the task is COMPLETED.
     #[inline]
-    fn on_complete(&mut self, slot: SlotRef, task: TaskId, now: u64) {
+    fn on_end(&mut self, end: &End, now: u64) -> AfterEnd {
+        let _ = (end, now);
+        AfterEnd::Complete
+    }
+
+    /// A task is COMPLETED, and [`Policy::on_ready`] has been called for what it released.
+    #[inline]
+    fn on_complete(&mut self, end: &End, now: u64) {
+        let _ = (end, now);
+    }
+
+    /// A task that was never handed out is cancelled; the policy must forget it.
+    fn on_cancel(&mut self, slot: SlotRef, task: TaskId, now: u64) {
         let _ = (slot, task, now);
+    }
+
+    /// A timed command; false if the policy does not know it.
+    fn on_control(&mut self, control: &Control, now: u64) -> bool {
+        let _ = (control, now);
+        false
+    }
+
+    /// What the policy wants of the engine since it was last asked. Looked at after every call that can ask for something.
+    #[inline]
+    fn requests(&mut self) -> Option<&mut Requests> {
+        None
     }
 
     /// The next cycle at which the policy wants to be woken.
@@ -74,6 +98,52 @@ pub struct Ready {
     pub task: TaskId,
     /// What it runs on.
     pub kind: TaskType,
+    /// Whether its own admission made it READY, rather than the end of a producer.
+    pub by_admission: bool,
+}
+
+/// A task whose blocks have all ended.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it ran on.
+    pub kind: TaskType,
+    /// Whether it failed.
+    pub failed: bool,
+    /// The worker that led the block processed last; `None` for a task without workers.
+    pub worker: Option<u32>,
+}
+
+/// What happens after the last block of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterEnd {
+    /// The task is COMPLETED.
+    Complete,
+    /// The policy runs it again: all its blocks are to be placed once more.
+    Again,
+}
+
+/// What a policy wants of the engine.
+#[derive(Clone, Default, Debug)]
+pub struct Requests {
+    /// READY tasks that must not run, with the reason; their dependents are cancelled too.
+    pub cancel: Vec<(SlotRef, String)>,
+    /// Stop the run: what runs finishes, nothing new starts.
+    pub halt: Option<Halt>,
+    /// Sentences for the report.
+    pub notes: Vec<String>,
+}
+
+/// Why a policy stops a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Halt {
+    /// Whether it is a time-out rather than a failure.
+    pub timeout: bool,
+    /// In words.
+    pub reason: String,
 }
 
 /// A task that a policy does not take.

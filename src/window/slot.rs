@@ -148,6 +148,14 @@ impl<S: Sharing> Description<S> {
         self.vector_cycles.store(vector, Relaxed);
     }
 
+    /// All blocks are to be placed once more.
+    pub fn rewind(&self) {
+        let blocks = self.blocks.load(Relaxed);
+        self.to_place.store(blocks, Relaxed);
+        self.to_take.store(blocks, Relaxed);
+        self.to_finish.store(blocks, Relaxed);
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub fn has(&self, flag: u32) -> bool {

@@ -80,7 +80,11 @@ fn compare(program: &Program, machine: &Machine) -> Result<(), String> {
     let run = catch_unwind(AssertUnwindSafe(|| ptosim::engine::run(program, machine, &mut rows)));
     let result = run.map_err(|_| "the engine panicked".to_string())?;
     match (&told.ending, result) {
-        (Ending::Error(task), Err(RunError::Task(message))) if names(&message, *task) => Ok(()),
+        (Ending::Error(task), Err(RunError::Task(message) | RunError::TooLarge { message, .. }))
+            if names(&message, *task) =>
+        {
+            Ok(())
+        }
         (Ending::Error(task), result) => {
             let answer = result.map(|report| report.outcome);
             Err(format!("the model refuses task {task}, the engine says {answer:?}"))

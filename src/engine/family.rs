@@ -1,0 +1,63 @@
+//! Start-to-start dependencies: a task created while its parent runs waits for the parent's start plus an offset.
+
+use crate::id::TaskId;
+use crate::window::SlotRef;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Children that wait. Only programs with `parent` put anything in.
+#[derive(Default)]
+pub(super) struct Family {
+    /// Children by parent that has not started, in file order.
+    waiting: BTreeMap<TaskId, Vec<(SlotRef, u64)>>,
+    /// `(cycle, order, child)` of the releases to come.
+    due: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
+    order: u64,
+}
+
+impl Family {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A child waits for the start of its parent.
+    pub(super) fn wait_for_start(&mut self, child: SlotRef, parent: TaskId, offset: u64) {
+        self.waiting.entry(parent).or_default().push((child, offset));
+    }
+
+    /// The children of a parent that will never start.
+    pub(super) fn orphans(&mut self, parent: TaskId) -> Vec<(SlotRef, u64)> {
+        self.waiting.remove(&parent).unwrap_or_default()
+    }
+
+    /// The first block of a task starts.
+    pub(super) fn parent_started(&mut self, parent: TaskId, start: u64) {
+        let Some(children) = self.waiting.remove(&parent) else { return };
+        for (child, offset) in children {
+            self.push(start.saturating_add(offset), child);
+        }
+    }
+
+    /// A child is released at a cycle.
+    pub(super) fn push(&mut self, at: u64, child: SlotRef) {
+        self.due.push(Reverse((at, self.order, child)));
+        self.order += 1;
+    }
+
+    /// A child whose time has come.
+    #[inline]
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<SlotRef> {
+        let &Reverse((at, _, child)) = self.due.peek()?;
+        if at > now {
+            return None;
+        }
+        self.due.pop();
+        Some(child)
+    }
+
+    #[inline]
+    pub(super) fn next_release(&self) -> Option<u64> {
+        self.due.peek().map(|&Reverse((at, ..))| at)
+    }
+}

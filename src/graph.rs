@@ -1,0 +1,183 @@
+//! A whole program as a graph in memory: every task, every dependency, whatever the window of the machine.
+//!
+//! The same orchestrator finds the dependencies, in a window in which nothing is ever consumed. For what must look ahead:
+//! policies that know costs beforehand, checks, statistics, exports. A run itself never needs it.
+
+use crate::config::{Limits, Machine};
+use crate::engine::RunError;
+use crate::id::{Symbol, TaskId, TaskType};
+use crate::kernel::{Costs, Table};
+use crate::orchestrator::{Orchestrator, Step};
+use crate::sync::Local;
+use crate::window::Window;
+use crate::workload::{Cost, Operation, Submit, Symbols, Units, Workload};
+
+/// A program as a graph.
+pub struct Graph {
+    /// Tasks by id.
+    pub tasks: Vec<Task>,
+    /// Names of tasks and kernels.
+    pub symbols: Symbols,
+    producers: Adjacency,
+    consumers: Adjacency,
+}
+
+/// One task of a graph.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Task {
+    /// Its label, if it has one of its own.
+    pub name: Option<Symbol>,
+    /// Its kernel.
+    pub kernel: Option<Symbol>,
+    /// What it runs on, on this machine.
+    pub kind: TaskType,
+    /// Cycles of a block.
+    pub cost: Cost,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// What one MIX block takes.
+    pub units: Units,
+    /// Scopes open at its submission.
+    pub depth: u32,
+    /// Line in the trace.
+    pub line: Option<u64>,
+}
+
+impl Task {
+    /// Cycles from the start of a block to its end on its last worker.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        match (self.kind, self.cost) {
+            (TaskType::None, _) => 0,
+            (_, Cost::Cycles(cycles)) => cycles,
+            (_, Cost::PerKind { cube, vector }) => {
+                (cube * u64::from(self.units.cube.min(1))).max(vector * u64::from(self.units.vector.min(1)))
+            }
+        }
+    }
+}
+
+/// Lists of tasks, one after the other.
+#[derive(Default)]
+struct Adjacency {
+    /// Where the list of each task begins; one more than there are tasks.
+    first: Vec<usize>,
+    tasks: Vec<TaskId>,
+}
+
+impl Adjacency {
+    fn of(&self, task: TaskId) -> &[TaskId] {
+        let index = task.0 as usize;
+        &self.tasks[self.first[index]..self.first[index + 1]]
+    }
+
+    /// The same edges from the other end; every list ascending.
+    fn reversed(&self) -> Adjacency {
+        let n_tasks = self.first.len() - 1;
+        let mut first = vec![0; n_tasks + 1];
+        for task in &self.tasks {
+            first[task.0 as usize + 1] += 1;
+        }
+        for index in 0..n_tasks {
+            first[index + 1] += first[index];
+        }
+        let mut next = first.clone();
+        let mut tasks = vec![TaskId(0); self.tasks.len()];
+        for consumer in 0..n_tasks as u64 {
+            for producer in self.of(TaskId(consumer)) {
+                let place = &mut next[producer.0 as usize];
+                tasks[*place] = TaskId(consumer);
+                *place += 1;
+            }
+        }
+        Adjacency { first, tasks }
+    }
+}
+
+impl Graph {
+    /// Reads a whole program and finds its dependencies by the hazards of `machine`.
+    ///
+    /// # Errors
+    /// When the program cannot be read or asks for what the machine can never give.
+    pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
+        let n_tasks = count_tasks(workload)?;
+        let mut machine = machine.clone();
+        machine.limits =
+            Limits { window: n_tasks.next_power_of_two(), deps: 0, rings: 1, spare: 0, ..Limits::default() };
+        let window = Window::<Local>::new(&machine.limits, machine.rules.fanout_order);
+        let table = Table::load(&machine.kernels)?;
+        let mut orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
+        let mut tasks = Vec::with_capacity(n_tasks as usize);
+        let mut producers = Adjacency { first: vec![0], tasks: Vec::new() };
+        let mut depth = 0;
+        loop {
+            match orchestrator.read(&window)? {
+                Step::Done => break,
+                Step::ScopeBegin => depth += 1,
+                Step::ScopeEnd => depth -= 1,
+                Step::Submit => {
+                    tasks.push(task(&orchestrator, depth));
+                    producers.tasks.extend(orchestrator.producers());
+                    producers.first.push(producers.tasks.len());
+                    orchestrator.enroll(&window).expect("the window has a slot for every task");
+                }
+            }
+        }
+        let consumers = producers.reversed();
+        Ok(Graph { tasks, symbols: orchestrator.source().symbols().clone(), producers, consumers })
+    }
+
+    /// Producers of a task, each once.
+    pub fn producers(&self, task: TaskId) -> &[TaskId] {
+        self.producers.of(task)
+    }
+
+    /// Consumers of a task, ascending.
+    pub fn consumers(&self, task: TaskId) -> &[TaskId] {
+        self.consumers.of(task)
+    }
+
+    /// Number of edges.
+    pub fn n_edges(&self) -> usize {
+        self.producers.tasks.len()
+    }
+
+    /// Label of a task.
+    pub fn name(&self, task: TaskId) -> String {
+        let own = self.tasks[task.0 as usize].name.map(|name| self.symbols.name(name).to_string());
+        own.unwrap_or_else(|| format!("task{task}"))
+    }
+
+    /// For every task the cycles of the longest path that begins with it, itself included.
+    #[must_use]
+    pub fn longest_paths(&self) -> Vec<u64> {
+        let mut paths = vec![0_u64; self.tasks.len()];
+        for index in (0..self.tasks.len()).rev() {
+            let behind = self.consumers(TaskId(index as u64)).iter().map(|consumer| paths[consumer.0 as usize]).max();
+            paths[index] = self.tasks[index].cycles().saturating_add(behind.unwrap_or(0));
+        }
+        paths
+    }
+}
+
+fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
+    let (submit, (kind, cost)) = (&orchestrator.task, orchestrator.resolved);
+    Task {
+        name: submit.name,
+        kernel: submit.kernel,
+        kind,
+        cost,
+        blocks: submit.blocks,
+        units: submit.units,
+        depth,
+        line: orchestrator.source().line(),
+    }
+}
+
+fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
+    let (mut source, mut task, mut count) = (workload.open()?, Submit::default(), 0);
+    while let Some(operation) = source.next(&mut task)? {
+        count += u64::from(operation == Operation::Submit);
+    }
+    Ok(count)
+}
