@@ -8,6 +8,7 @@ use ptosim::workload::generate::{Generator, catalogue, generator};
 use ptosim::workload::{Workload, WriteError, write_trace};
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 /// Write a generated workload as a trace, or list the generators
 #[derive(clap::Args, Debug)]
@@ -70,7 +71,7 @@ fn write(spec: &str, path: &str) -> Result<(), Failure> {
     let workload = generator(spec)?;
     let mut output = Output::open(path)?;
     let failed = |source| Failure::from(Output::error(path, source));
-    if path.ends_with(".gz") {
+    if Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
         let mut encoder = GzEncoder::new(&mut output, Compression::default());
         trace(workload.as_ref(), &mut encoder, path)?;
         encoder.finish().map_err(failed)?;
