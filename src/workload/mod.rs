@@ -1,7 +1,7 @@
 //! Workloads: where the operations of a run come from.
 //!
 //! A [`Workload`] can be opened any number of times; opening it yields a [`Source`], a stream of operations in program
-//! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
+//! order. Every name is already resolved: a dependency is a [`crate::id::TaskId`], a buffer a [`BufferId`], a region a range of bytes
 //! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
 pub mod builder;
