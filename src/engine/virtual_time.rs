@@ -318,7 +318,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         task.job.set(flag::ADMITTED);
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
-            self.ledger.admitted(Class::of(task.job.kind(), task.job.units()));
+            self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if self.window.satisfy(slot) {
             self.outcomes(|_, _, outcomes| {
@@ -338,7 +338,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let start = self.now + self.machine.worker.pickup;
         let times = self.times[block.slot as usize];
         self.window.start(block.slot);
-        self.ledger.block_started(Class::of(job.kind(), job.units()));
+        self.ledger.block_started(Class::from_bits(job.class()));
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
         let kernel = job.kernel.load(Relaxed);
@@ -362,8 +362,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.floor.worker_mut(id).clock = end;
             self.ledger.runs(id, block.placed, start, end);
             self.tally.ran(kernel, cycles);
-            (row.worker, row.end) = (WorkerId(id), end);
-            self.observer.block(&row, self.orchestrator.source().symbols());
+            if O::WATCHES {
+                (row.worker, row.end) = (WorkerId(id), end);
+                self.observer.block(&row, self.orchestrator.source().symbols());
+            }
             last = last.max(end);
         }
         if job.has(flag::PER_KIND) {
@@ -396,7 +398,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
-            self.ledger.again(Class::of(end.kind, slot.job.units()));
+            self.ledger.again(Class::from_bits(slot.job.class()));
             self.obey();
             return;
         }
@@ -499,7 +501,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let task = self.window.slot(slot).task();
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
-        self.ledger.all_placed(Class::of(job.kind(), job.units()));
+        self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -599,7 +601,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
-        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
+        self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
@@ -759,7 +761,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         let times = &mut self.times[slot_ref as usize];
         times.ready = self.now;
         let kind = slot.job.kind();
-        let class = Class::of(kind, slot.job.units());
+        let class = Class::from_bits(slot.job.class());
         self.ledger.ready(class);
         if slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
@@ -782,7 +784,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
     fn unblocked(&mut self, slot: SlotRef) {
         let job = &self.window.slot(slot).job;
         if !job.has(flag::ADMITTED) {
-            self.ledger.unblocked(Class::of(job.kind(), job.units()));
+            self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }
 

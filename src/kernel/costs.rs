@@ -65,6 +65,16 @@ impl Costs {
         if let (Some(kind), Some(cost)) = (task.kind, task.cost) {
             return checked(kind, cost);
         }
+        if let (Some(kind), None, Some(Symbol(number))) = (task.kind, task.cost, task.kernel)
+            && let Some(Some(Known { last: Some((bytes, cycles)), .. })) = self.kernels.get(number as usize)
+            && *bytes == task.heap_bytes()
+        {
+            return Ok((kind, Cost::Cycles(*cycles)));
+        }
+        self.look_up(task, symbols)
+    }
+
+    fn look_up(&mut self, task: &Submit, symbols: &Symbols) -> Result<(TaskType, Cost), String> {
         let known = self.known(task.kernel, symbols);
         let worker = known.and_then(|known| self.table.rules()[known.rule].worker);
         let kind = task.kind.or(worker).unwrap_or(TaskType::Vector);

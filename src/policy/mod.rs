@@ -225,7 +225,7 @@ impl Stage<'_> {
     #[inline]
     fn record(&mut self, slot: SlotRef, crew: Crew) -> Placement {
         let job = &self.window.slot(slot).job;
-        let class = Class::of(job.kind(), job.units());
+        let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);
         let index = job.blocks.load(Relaxed) - left - 1;
