@@ -242,12 +242,9 @@ mod tests {
     use super::*;
 
     fn task(symbols: &mut Symbols, kernel: &str, out_bytes: u64, params: &[(&str, f64)]) -> Submit {
-        let mut task = Submit::default();
-        task.clear();
-        task.kernel = Some(symbols.intern(kernel));
-        task.out_bytes = out_bytes;
-        task.params = params.iter().map(|&(name, value)| (symbols.intern(name), value)).collect();
-        task
+        let kernel = Some(symbols.intern(kernel));
+        let params = params.iter().map(|&(name, value)| (symbols.intern(name), value)).collect();
+        Submit { kernel, out_bytes, params, ..Submit::default() }
     }
 
     fn table(rules: &str) -> Table {
@@ -280,9 +277,7 @@ mod tests {
             let task = task(&mut symbols, kernel, bytes, &[]);
             assert_eq!(cycles(&mut costs, &task, &symbols), Ok(expected), "{kernel} {bytes}");
         }
-        let mut nameless = Submit::default();
-        nameless.clear();
-        assert_eq!(costs.resolve(&nameless, &symbols), Ok((TaskType::Vector, Cost::Cycles(50))));
+        assert_eq!(costs.resolve(&Submit::default(), &symbols), Ok((TaskType::Vector, Cost::Cycles(50))));
     }
 
     #[test]
