@@ -116,7 +116,8 @@ struct Book {
     ended: Sums,
     /// `completing` sums at its completion.
     completed: Sums,
-    /// `free` sums since it is free.
+    /// When it became free, and the `free` sums then.
+    freed_at: u64,
     freed: Sums,
 }
 
@@ -212,8 +213,10 @@ impl Ledger {
     pub fn placed(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
-        for account in 0..N_IDLE {
-            book.idle[account] += sums.free[account] - book.freed[account];
+        if self.now > book.freed_at {
+            for account in 0..N_IDLE {
+                book.idle[account] += sums.free[account] - book.freed[account];
+            }
         }
         if book.waited {
             for account in 0..N_IDLE {
@@ -277,6 +280,7 @@ impl Ledger {
             book.waited = true;
         }
         book.freed = sums.free;
+        book.freed_at = self.now;
     }
 
     /// Time moves on; nothing has changed since the last call.

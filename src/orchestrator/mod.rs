@@ -287,12 +287,16 @@ impl Orchestrator {
     /// What lacks, now or for ever.
     #[inline]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, u64), Refusal> {
+        let ring = self.ring();
+        if window.is_full(ring) {
+            return Err(Refusal::Full(Resource::Window));
+        }
         let needs = self.needs(window);
         let holds = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => self.scopes.len().min(1),
             ScopeHold::Enclosing => self.scopes.len(),
         };
-        let slot = window.reserve(self.ring(), self.next, &needs, holds as u32)?;
+        let slot = window.reserve(ring, self.next, &needs, holds as u32)?;
         Ok((slot, needs.deps))
     }
 
