@@ -153,13 +153,29 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else { break };
+            let Some(next) = self.next_moment() else {
+                self.check_clock()?;
+                break;
+            };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
         }
         self.clerk.close(self.now);
         Ok(())
+    }
+
+    /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
+    fn check_clock(&self) -> Result<(), RunError> {
+        let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
+        if self.ends.is_empty() && self.jobs.next_end().is_none() && !waits {
+            return Ok(());
+        }
+        let task = self.ends.peek().map_or_else(
+            || format!("task {}", self.orchestrator.next_task()),
+            |&Reverse((_, key))| format!("task {}", self.window.slot(self.floor.worker(key / 2).block.slot).task()),
+        );
+        Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
     }
 
     #[inline]

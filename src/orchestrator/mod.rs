@@ -234,8 +234,13 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let line = self.source.line().map_or_else(String::new, |line| format!(" (line {line})"));
-        format!("task {} `{}`{line}: {message}", self.next, self.task_name())
+        let place = match (self.source.origin(), self.source.line()) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            (Some(file), None) => format!("{file}: "),
+            (None, Some(line)) => format!("line {line}: "),
+            (None, None) => String::new(),
+        };
+        format!("{place}task {} `{}`: {message}", self.next, self.task_name())
     }
 
     /// Name of the task at hand.
