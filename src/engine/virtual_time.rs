@@ -40,6 +40,8 @@ pub(super) struct Sim<'a, P, O> {
     observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Whether a block ends at the moment at which it started.
+    ends_now: bool,
     /// When blocks being picked up start, in that order.
     pickups: VecDeque<(u64, Class)>,
     times: Vec<Times>,
@@ -114,7 +116,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
         let floor = Floor::new(&machine.workers);
-        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
+        let costs = &machine.scheduler;
+        let has_costs = costs.admit + costs.complete + costs.edge + costs.dispatch > 0;
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
         Sim {
             machine,
             orchestrator,
@@ -128,6 +132,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             floor,
             observer,
             ends: BinaryHeap::new(),
+            ends_now: false,
             pickups: VecDeque::new(),
             times: vec![Times::default(); window.n_slots()],
             path_costs: PathCosts::new(machine),
@@ -181,22 +186,33 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = !self.controls.is_empty() && self.control();
-            changed |= self.collect_ends();
-            changed |= !self.family.is_settled() && self.release_children();
+            if !self.controls.is_empty() {
+                self.control();
+            }
+            self.collect_ends();
+            if !self.family.is_settled() {
+                self.release_children();
+            }
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
-                changed = true;
             }
-            while let Some(job) = self.jobs.take() {
-                self.begin(job);
-                changed = true;
-            }
-            changed |= self.orchestrate()?;
-            if !changed && !self.hand_out() {
+            // Steps 1 to 3 have nothing more to do now, unless a block without cycles has just started.
+            while (self.take_jobs() | self.orchestrate()?) && !self.ends_now {}
+            if !self.ends_now && !self.hand_out() {
                 return Ok(());
             }
         }
+    }
+
+    /// Step 4: free threads take jobs; true if they did.
+    #[inline]
+    fn take_jobs(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(job) = self.jobs.take() {
+            self.begin(job);
+            changed = true;
+        }
+        changed
     }
 
     #[inline]
@@ -227,8 +243,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 1: timed commands.
     #[inline]
-    fn control(&mut self) -> bool {
-        let mut changed = false;
+    fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
             if !self.policy.on_control(&control, self.now) {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
@@ -237,20 +252,15 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     .push(format!("control `{}`{line} is not known to policy {policy}: ignored", control.command));
             }
             self.obey();
-            changed = true;
         }
-        changed
     }
 
     /// Children whose parent started long enough ago.
     #[inline]
-    fn release_children(&mut self) -> bool {
-        let mut changed = false;
+    fn release_children(&mut self) {
         while let Some(child) = self.family.pop_due(self.now) {
             self.release_child(child);
-            changed = true;
         }
-        changed
     }
 
     fn release_child(&mut self, child: SlotRef) {
@@ -264,8 +274,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
-    fn collect_ends(&mut self) -> bool {
-        let mut changed = false;
+    fn collect_ends(&mut self) {
+        self.ends_now = false;
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
@@ -286,9 +296,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
             self.jobs.push(Job::Complete(worker));
-            changed = true;
         }
-        changed
     }
 
     /// Step 4: a free thread takes a job.
@@ -410,6 +418,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             for &id in block.crew.ids() {
                 let end = self.floor.worker(id).clock;
                 if end < last {
+                    self.ends_now |= end == self.now;
                     self.ends.push(Reverse((end, 2 * id)));
                 }
             }
@@ -422,6 +431,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             }
         }
         self.floor.worker_mut(leader).block.end = last;
+        self.ends_now |= last == self.now;
         self.ends.push(Reverse((last, 2 * leader + 1)));
     }
 

@@ -279,11 +279,12 @@ impl Orchestrator {
         let task = &self.task;
         let written = task.writes.len() + task.updates.len() + task.allocates.len();
         let read = if self.rules.machine.rules.hazards == Hazards::Full { task.reads.len() } else { 0 };
-        Needs {
-            heap: task.heap_bytes(),
-            deps: self.producers.iter().filter(|producer| window.is_alive(producer.slot, producer.task)).count() as u64,
-            tensors: (written + read) as u64,
+        let mut deps = 0;
+        for producer in &self.producers {
+            deps += u64::from(window.is_alive(producer.slot, producer.task));
         }
+        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
+        Needs { heap, deps, tensors: (written + read) as u64 }
     }
 
     /// Takes what the task at hand needs; returns its slot and the number of dependency entries.
