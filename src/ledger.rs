@@ -354,17 +354,29 @@ impl Ledger {
     /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
     #[inline]
     fn causes(&self, kind: WorkerType) -> (usize, usize) {
+        match kind {
+            WorkerType::Cube if !self.has_mix => self.causes_among(&self.crowds[0]),
+            WorkerType::Vector if !self.has_mix => self.causes_among(&self.crowds[1]),
+            _ => self.causes_of_several(kind),
+        }
+    }
+
+    /// The same for a worker that runs tasks of several classes.
+    #[inline(never)]
+    fn causes_of_several(&self, kind: WorkerType) -> (usize, usize) {
         let of = |class: usize| &self.crowds[class];
-        let crowd = match kind {
-            WorkerType::Cube if !self.has_mix => *of(0),
-            WorkerType::Vector if !self.has_mix => *of(1),
+        self.causes_among(&match kind {
             WorkerType::Cube => of(0).with(of(4)).with(of(6)),
             WorkerType::Vector => of(1).with(of(5)).with(of(6)),
             WorkerType::AiCpu => *of(2),
             WorkerType::Accelerator => *of(3),
             WorkerType::Any => of(0).with(of(1)).with(of(2)).with(of(3)),
-        };
-        if crowd.starting + crowd.admitting > 0 {
+        })
+    }
+
+    #[inline]
+    fn causes_among(&self, crowd: &Crowd) -> (usize, usize) {
+        if crowd.starting > 0 || crowd.admitting > 0 {
             (OVERHEAD, OVERHEAD)
         } else if crowd.ready > 0 {
             (HELD, OVERHEAD)

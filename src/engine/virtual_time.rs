@@ -291,8 +291,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.ledger.ended_early(worker);
                 continue;
             }
-            let block = self.floor.worker(worker).block;
-            for &id in block.crew.ids() {
+            for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
             self.jobs.push(Job::Complete(worker));
@@ -338,19 +337,28 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Dispatch(worker) => self.start(worker),
             Job::Join(slot) => self.finish(slot, None),
             Job::Complete(worker) => {
-                let block = self.floor.worker(worker).block;
+                let block = &self.floor.worker(worker).block;
+                let slot = block.slot;
                 self.tally.end_to_completed.record(self.now - block.end);
-                for &id in block.crew.ids() {
-                    self.floor.give_back(id);
-                    self.ledger.freed(id);
+                if block.crew.ids().len() == 1 {
+                    self.free(worker);
+                } else {
+                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
                 }
-                let to_finish = &self.window.slot(block.slot).job.to_finish;
-                to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
-                if to_finish.load(Relaxed) == 0 {
-                    self.finish(block.slot, Some(worker));
+                let to_finish = &self.window.slot(slot).job.to_finish;
+                let left = to_finish.load(Relaxed) - 1;
+                to_finish.store(left, Relaxed);
+                if left == 0 {
+                    self.finish(slot, Some(worker));
                 }
             }
         }
+    }
+
+    #[inline]
+    fn free(&mut self, worker: u32) {
+        self.floor.give_back(worker);
+        self.ledger.freed(worker);
     }
 
     #[inline]
@@ -373,66 +381,78 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// A dispatched block starts after its pickup.
     #[inline]
     fn start(&mut self, leader: u32) {
-        let block = self.floor.worker(leader).block;
-        let slot = self.window.slot(block.slot);
-        let job = &slot.job;
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
-        let times = self.times[block.slot as usize];
-        self.window.start(block.slot);
-        let class = Class::from_bits(job.class());
+        self.window.start(slot_ref);
+        let class = Class::from_bits(slot.job.class());
         if start == self.now {
             self.ledger.block_started(class);
         } else {
             self.pickups.push_back((start, class));
         }
+        let times = &mut self.times[slot_ref as usize];
+        if index == 0 {
+            times.start = start;
+        }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let kernel = job.kernel.load(Relaxed);
-        let mut row = BlockRow {
-            task: slot.task(),
-            block: block.index,
-            worker: WorkerId(leader),
-            submit: times.submit,
-            ready: times.ready,
-            start,
-            end: start,
-            name: symbol(job.name.load(Relaxed)),
-            kernel: symbol(kernel),
-            kind: job.kind(),
-        };
-        let mut last = 0;
-        for &id in block.crew.ids() {
-            let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
-            let cycles = if on_cube { job.cycles.load(Relaxed) } else { job.vector_cycles.load(Relaxed) };
-            let end = start.saturating_add(cycles);
-            self.floor.worker_mut(id).clock = end;
-            self.ledger.runs(id, block.placed, start, end);
-            self.tally.ran(kernel, cycles);
-            if O::WATCHES {
-                (row.worker, row.end) = (WorkerId(id), end);
-                self.observer.block(&row, self.orchestrator.source().symbols());
-            }
-            last = last.max(end);
+        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        if index == 0 && !self.family.is_empty() {
+            let task = self.window.slot(slot_ref).task();
+            self.family.parent_started(task, start);
+            self.release_children();
         }
-        if job.has(flag::PER_KIND) {
-            for &id in block.crew.ids() {
-                let end = self.floor.worker(id).clock;
-                if end < last {
-                    self.ends_now |= end == self.now;
-                    self.ends.push(Reverse((end, 2 * id)));
-                }
+        self.floor.worker_mut(leader).block.end = end;
+        self.ends_now |= end == self.now;
+        self.ends.push(Reverse((end, 2 * leader + 1)));
+    }
+
+    /// A MIX block runs on all its workers; returns when the last of them ends.
+    fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
+            let end = self.floor.worker(id).clock;
+            if end < last {
+                self.ends_now |= end == self.now;
+                self.ends.push(Reverse((end, 2 * id)));
             }
         }
-        if block.index == 0 {
-            self.times[block.slot as usize].start = start;
-            if !self.family.is_empty() {
-                self.family.parent_started(row.task, start);
-                self.release_children();
-            }
+        last
+    }
+
+    /// A worker runs its part of the block led by `leader`; returns when it ends.
+    #[inline]
+    fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
+        let slot = self.window.slot(slot_ref);
+        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let end = start.saturating_add(cycles);
+        let kernel = slot.job.kernel.load(Relaxed);
+        self.floor.worker_mut(id).clock = end;
+        self.ledger.runs(id, placed, start, end);
+        self.tally.ran(kernel, cycles);
+        if O::WATCHES {
+            let times = &self.times[slot_ref as usize];
+            let row = BlockRow {
+                task: slot.task(),
+                block: index,
+                worker: WorkerId(id),
+                submit: times.submit,
+                ready: times.ready,
+                start,
+                end,
+                name: symbol(slot.job.name.load(Relaxed)),
+                kernel: symbol(kernel),
+                kind: slot.job.kind(),
+            };
+            self.observer.block(&row, self.orchestrator.source().symbols());
         }
-        self.floor.worker_mut(leader).block.end = last;
-        self.ends_now |= last == self.now;
-        self.ends.push(Reverse((last, 2 * leader + 1)));
+        end
     }
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
@@ -595,7 +615,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.clerk.turn(Duty::Done, self.now);
                 }
             }
-            if self.clerk.stage != Duty::Read {
+            if !matches!(self.clerk.stage, Duty::Read) {
                 return Ok(changed);
             }
         }
@@ -628,7 +648,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
             return false;
         }
-        if self.clerk.stage != Duty::Read {
+        if !matches!(self.clerk.stage, Duty::Read) {
             self.clerk.turn(Duty::Read, self.now);
         }
         self.act(action);
