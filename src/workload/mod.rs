@@ -4,12 +4,47 @@
 //! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
 //! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
+pub mod builder;
+pub mod generate;
+pub(crate) mod nearest;
+mod program;
+mod symbols;
 pub mod task;
+pub mod trace;
+mod write;
 
+pub use builder::Builder;
+pub use program::Program;
+pub use symbols::Symbols;
 pub use task::{Cost, NewBuffer, PolicyFields, Region, ScheduleAt, Submit, Units, WorkItem};
+pub use trace::{Stdin, TraceFile};
+pub use write::{WriteError, write_trace};
 
-use crate::id::{BufferId, Symbol};
-use std::collections::HashMap;
+use crate::id::BufferId;
+use std::path::Path;
+
+/// The workload that a user names: a trace file, `-` for standard input, or a generator such as `chain:n=1M`.
+///
+/// # Errors
+/// When there is neither such a file nor such a generator, or its parameters are wrong.
+pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    if spec == "-" {
+        return Ok(Box::new(Stdin::new()));
+    }
+    if Path::new(spec).exists() {
+        return Ok(Box::new(TraceFile::new(spec)));
+    }
+    let name = spec.split(':').next().unwrap_or(spec);
+    let mut known = generate::catalogue().iter().map(|generator| generator.name);
+    if known.clone().any(|known| known == name) {
+        return generate::generator(spec);
+    }
+    let remedy = match nearest::nearest(name, &mut known) {
+        Some(near) => format!("nearest: \"{near}\""),
+        None => "`gen --list` shows the generators".into(),
+    };
+    Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
+}
 
 /// A program that can be opened again and again, each time giving the same operations.
 pub trait Workload: Send + Sync {
@@ -80,56 +115,6 @@ pub struct Control {
     pub arguments: serde_json::Map<String, serde_json::Value>,
     /// Line in the trace, if it has lines.
     pub line: Option<u64>,
-}
-
-/// Interned names, numbered in order of first appearance.
-#[derive(Clone, Default, Debug)]
-pub struct Symbols {
-    names: Vec<Box<str>>,
-    index: HashMap<Box<str>, u32>,
-}
-
-impl Symbols {
-    /// The number of `name`, given out at its first use.
-    ///
-    /// # Panics
-    /// Beyond 2^32 different names.
-    pub fn intern(&mut self, name: &str) -> Symbol {
-        if let Some(&index) = self.index.get(name) {
-            return Symbol(index);
-        }
-        let index = u32::try_from(self.names.len()).expect("fewer than 2^32 names");
-        self.names.push(name.into());
-        self.index.insert(name.into(), index);
-        Symbol(index)
-    }
-
-    /// The number of `name` if it was seen before.
-    #[must_use]
-    pub fn find(&self, name: &str) -> Option<Symbol> {
-        self.index.get(name).copied().map(Symbol)
-    }
-
-    /// The text of a symbol.
-    ///
-    /// # Panics
-    /// When the symbol comes from another table.
-    #[must_use]
-    pub fn name(&self, symbol: Symbol) -> &str {
-        &self.names[symbol.0 as usize]
-    }
-
-    /// How many names there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether no name was seen yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
 }
 
 /// Why a workload cannot be read. The message names the place, the value and the remedy.

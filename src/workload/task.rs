@@ -66,6 +66,29 @@ impl Submit {
         self.policy = None;
     }
 
+    /// Makes it a copy of `other`, keeping its memory.
+    pub fn copy_from(&mut self, other: &Submit) {
+        let Submit { deps, reads, writes, updates, allocates, params, policy, .. } = other;
+        self.deps.clone_from(deps);
+        self.reads.clone_from(reads);
+        self.writes.clone_from(writes);
+        self.updates.clone_from(updates);
+        self.allocates.clone_from(allocates);
+        self.params.clone_from(params);
+        self.policy.clone_from(policy);
+        self.name = other.name;
+        self.kernel = other.kernel;
+        self.kind = other.kind;
+        self.cost = other.cost;
+        self.out_bytes = other.out_bytes;
+        self.blocks = other.blocks;
+        self.sync_start = other.sync_start;
+        self.units = other.units;
+        self.submit_at = other.submit_at;
+        self.fault = other.fault;
+        self.parent = other.parent;
+    }
+
     /// Bytes it takes of the heap ring: every allocation rounded up to 64. Saturates instead of overflowing.
     #[must_use]
     pub fn heap_bytes(&self) -> u64 {

@@ -1,0 +1,115 @@
+//! A workload held in memory, to be run many times.
+
+use super::{Control, Operation, Source, Submit, Symbols, Workload, WorkloadError};
+use std::sync::Arc;
+
+/// All operations of a workload. Copies share one memory.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) content: Arc<Content>,
+}
+
+/// What a program holds.
+#[derive(Default, Debug)]
+pub(super) struct Content {
+    pub name: String,
+    pub operations: Vec<Operation>,
+    /// The data of every submission, in order.
+    pub tasks: Vec<Submit>,
+    /// The line of every operation; empty when the program was not a text.
+    pub lines: Vec<u64>,
+    pub symbols: Symbols,
+    pub buffers: Symbols,
+    pub controls: Vec<Control>,
+}
+
+impl Program {
+    /// Reads a whole workload into memory.
+    ///
+    /// # Errors
+    /// When the workload cannot be read.
+    pub fn load(workload: &dyn Workload) -> Result<Program, WorkloadError> {
+        let mut content = Content { name: workload.name(), controls: workload.controls()?, ..Content::default() };
+        let mut source = workload.open()?;
+        let mut task = Submit::default();
+        while let Some(operation) = source.next(&mut task)? {
+            content.operations.push(operation);
+            content.lines.extend(source.line());
+            if operation == Operation::Submit {
+                content.tasks.push(task.clone());
+            }
+        }
+        content.symbols = source.symbols().clone();
+        content.buffers = source.buffers().clone();
+        Ok(Program { content: Arc::new(content) })
+    }
+
+    /// Its operations in program order.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        &self.content.operations
+    }
+
+    /// Its tasks by their ids.
+    #[must_use]
+    pub fn tasks(&self) -> &[Submit] {
+        &self.content.tasks
+    }
+
+    /// Names of its kernels, tasks and parameters.
+    #[must_use]
+    pub fn symbols(&self) -> &Symbols {
+        &self.content.symbols
+    }
+
+    /// Names of its buffers.
+    #[must_use]
+    pub fn buffers(&self) -> &Symbols {
+        &self.content.buffers
+    }
+}
+
+impl Workload for Program {
+    fn name(&self) -> String {
+        self.content.name.clone()
+    }
+
+    fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
+        Ok(Box::new(Replay { content: Arc::clone(&self.content), next_operation: 0, next_task: 0 }))
+    }
+
+    fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
+        Ok(self.content.controls.clone())
+    }
+}
+
+/// A program being read.
+struct Replay {
+    content: Arc<Content>,
+    next_operation: usize,
+    next_task: usize,
+}
+
+impl Source for Replay {
+    fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError> {
+        let Some(&operation) = self.content.operations.get(self.next_operation) else { return Ok(None) };
+        self.next_operation += 1;
+        if operation == Operation::Submit {
+            task.copy_from(&self.content.tasks[self.next_task]);
+            self.next_task += 1;
+        }
+        Ok(Some(operation))
+    }
+
+    fn symbols(&self) -> &Symbols {
+        &self.content.symbols
+    }
+
+    fn buffers(&self) -> &Symbols {
+        &self.content.buffers
+    }
+
+    fn line(&self) -> Option<u64> {
+        self.content.lines.get(self.next_operation.checked_sub(1)?).copied()
+    }
+}

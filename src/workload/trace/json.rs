@@ -1,0 +1,442 @@
+//! A pull parser of JSON over one line: the caller says what it expects and gets it without intermediate values.
+//!
+//! Strings are borrowed from the line unless they contain escapes. Messages name the value and what was expected; the
+//! caller adds the field.
+
+use std::borrow::Cow;
+
+/// What is wrong, in words; the caller adds where.
+pub type Fault = String;
+
+/// Values are nested at most this deep.
+const MAX_DEPTH: u32 = 64;
+
+/// A place in a line of JSON text.
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// Stands at the beginning of `text`.
+    pub fn new(text: &'a str) -> Cursor<'a> {
+        Cursor { text, at: 0 }
+    }
+
+    /// The next byte that is not white space, without moving over it.
+    pub fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Column of the next byte, from 1.
+    pub fn column(&self) -> usize {
+        self.text[..self.at].chars().count() + 1
+    }
+
+    /// Calls `field` for every key of an object; it must read the value.
+    pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.open(b'{', "an object {…}")?;
+        if self.close(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.string()?;
+            self.take(b':')?;
+            field(self, &key)?;
+            if !self.more(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Calls `item` for every element of an array; it must read the element.
+    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.open(b'[', "a list […]")?;
+        if self.close(b']') {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            if !self.more(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves over the opening bracket of an object or array.
+    pub fn open(&mut self, bracket: u8, what: &str) -> Result<(), Fault> {
+        if self.peek() == Some(bracket) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(self.unexpected(what))
+    }
+
+    /// Moves over a closing bracket if it comes next.
+    pub fn close(&mut self, bracket: u8) -> bool {
+        let found = self.peek() == Some(bracket);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Moves over a comma (true) or the closing bracket (false).
+    pub fn more(&mut self, bracket: u8) -> Result<bool, Fault> {
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(byte) if byte == bracket => {
+                self.at += 1;
+                Ok(false)
+            }
+            _ => Err(self.syntax(&format!("expected ',' or '{}'", bracket as char))),
+        }
+    }
+
+    /// Moves over one byte of punctuation.
+    pub fn take(&mut self, byte: u8) -> Result<(), Fault> {
+        if self.close(byte) { Ok(()) } else { Err(self.syntax(&format!("expected '{}'", byte as char))) }
+    }
+
+    /// A string.
+    pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a text in quotes"));
+        }
+        let start = self.at + 1;
+        match self.text.as_bytes()[start..].iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+            Some(length) if self.text.as_bytes()[start + length] == b'"' => {
+                self.at = start + length + 1;
+                Ok(Cow::Borrowed(&self.text[start..start + length]))
+            }
+            Some(length) if self.text.as_bytes()[start + length] == b'\\' => self.escaped(start).map(Cow::Owned),
+            Some(length) => {
+                self.at = start + length;
+                Err(self.syntax("control character in a text; write it as an escape such as \\n"))
+            }
+            None => Err(self.syntax("text without closing quote")),
+        }
+    }
+
+    /// A whole number from 0 to 2^64 - 1.
+    pub fn integer(&mut self) -> Result<u64, Fault> {
+        self.peek();
+        let digits = &self.text.as_bytes()[self.at..];
+        let mut value: u64 = 0;
+        let mut length = 0;
+        while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
+            let Some(next) = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit))) else {
+                return Err(self.bad_integer());
+            };
+            value = next;
+            length += 1;
+        }
+        let leading_zero = length > 1 && digits[0] == b'0';
+        if length == 0 || leading_zero || matches!(digits.get(length), Some(b'.' | b'e' | b'E')) {
+            return Err(self.bad_integer());
+        }
+        self.at += length;
+        Ok(value)
+    }
+
+    /// A whole number that may be negative, within the bounds of `T`.
+    pub fn signed<T: TryFrom<i128>>(&mut self, bounds: &str) -> Result<T, Fault> {
+        let start = self.at;
+        let negative = self.close(b'-');
+        if negative && !self.text.as_bytes().get(self.at).is_some_and(u8::is_ascii_digit) {
+            return Err(self.syntax("expected a digit after '-'"));
+        }
+        let magnitude = i128::from(self.integer()?);
+        let value = if negative { -magnitude } else { magnitude };
+        T::try_from(value).map_err(|_| format!("{} is out of range; use {bounds}", self.text[start..self.at].trim()))
+    }
+
+    /// Any finite number.
+    pub fn number(&mut self) -> Result<f64, Fault> {
+        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected("a number"));
+        }
+        let raw = self.raw_number()?;
+        let value = raw.parse::<f64>().map_err(|_| format!("{raw} is not a number"))?;
+        if value.is_finite() { Ok(value) } else { Err(format!("{raw} is too large; use a finite number")) }
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self) -> Result<bool, Fault> {
+        if self.word("true") {
+            Ok(true)
+        } else if self.word("false") {
+            Ok(false)
+        } else {
+            Err(self.unexpected("true or false"))
+        }
+    }
+
+    /// Moves over `null` if it comes next.
+    pub fn null(&mut self) -> bool {
+        self.word("null")
+    }
+
+    /// Moves over any value and returns its text.
+    pub fn raw(&mut self) -> Result<&'a str, Fault> {
+        self.peek();
+        let start = self.at;
+        self.skip(0)?;
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Makes sure that nothing follows.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.syntax("one operation a line, but more text follows")) }
+    }
+
+    /// The message of a value of the wrong type.
+    #[cold]
+    pub fn unexpected(&mut self, wanted: &str) -> Fault {
+        if self.peek().is_none() {
+            return self.syntax(&format!("expected {wanted}"));
+        }
+        let start = self.at;
+        match self.skip(0) {
+            Ok(()) => {
+                let value = shorten(&self.text[start..self.at]);
+                self.at = start;
+                format!("expected {wanted}, found {value}")
+            }
+            Err(fault) => fault,
+        }
+    }
+
+    /// The message of text that is no JSON.
+    #[cold]
+    pub fn syntax(&mut self, message: &str) -> Fault {
+        let column = self.column();
+        match self.text[self.at..].chars().next() {
+            Some(found) if found.is_control() => {
+                format!("not valid JSON at column {column}: {message}, found '{}'", found.escape_debug())
+            }
+            Some(found) => format!("not valid JSON at column {column}: {message}, found '{found}'"),
+            None => format!("not valid JSON: {message}, but the line ends; is it cut off?"),
+        }
+    }
+
+    #[cold]
+    fn bad_integer(&mut self) -> Fault {
+        let start = self.at;
+        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
+            return self.unexpected("a whole number");
+        }
+        let raw = match self.raw_number() {
+            Ok(raw) => raw,
+            Err(fault) => return fault,
+        };
+        self.at = start;
+        if raw.contains(['.', 'e', 'E']) {
+            return format!("{raw} is not a whole number; write it without fraction and exponent");
+        }
+        if raw.starts_with('-') {
+            return format!("{raw} is negative; use a whole number from 0");
+        }
+        format!("{} is too large; the largest is {} (2^64 - 1)", shorten(raw), u64::MAX)
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        self.peek();
+        let rest = &self.text.as_bytes()[self.at..];
+        let found = rest.starts_with(word.as_bytes()) && !rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric);
+        self.at += if found { word.len() } else { 0 };
+        found
+    }
+
+    /// Moves over a number in JSON's grammar.
+    fn raw_number(&mut self) -> Result<&'a str, Fault> {
+        let start = self.at;
+        self.at += usize::from(self.text.as_bytes().get(self.at) == Some(&b'-'));
+        let whole = self.digits()?;
+        if whole > 1 && self.text.as_bytes()[self.at - whole] == b'0' {
+            let raw = &self.text[start..self.at];
+            return Err(format!("not valid JSON: {} begins with 0; leave the zero out", shorten(raw)));
+        }
+        if self.text.as_bytes().get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.text.as_bytes().get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.text.as_bytes().get(self.at), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn digits(&mut self) -> Result<usize, Fault> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += length;
+        if length == 0 { Err(self.syntax("expected a digit")) } else { Ok(length) }
+    }
+
+    fn skip(&mut self, depth: u32) -> Result<(), Fault> {
+        if depth > MAX_DEPTH {
+            return Err(self.syntax("values nested more than 64 deep"));
+        }
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => self.object(|cursor, _| cursor.skip(depth + 1)),
+            Some(b'[') => self.array(|cursor| cursor.skip(depth + 1)),
+            Some(b'-' | b'0'..=b'9') => self.raw_number().map(drop),
+            _ if self.word("true") || self.word("false") || self.word("null") => Ok(()),
+            _ => Err(self.syntax("expected a value")),
+        }
+    }
+
+    /// A string with escapes; `start` is the byte behind its opening quote.
+    #[cold]
+    fn escaped(&mut self, start: usize) -> Result<String, Fault> {
+        self.at = start;
+        let mut decoded = String::new();
+        loop {
+            let Some(found) = self.text[self.at..].chars().next() else {
+                return Err(self.syntax("text without closing quote"));
+            };
+            match found {
+                '\0'..='\x1f' => {
+                    return Err(self.syntax("control character in a text; write it as an escape such as \\n"));
+                }
+                '"' => {
+                    self.at += 1;
+                    return Ok(decoded);
+                }
+                '\\' => decoded.push(self.escape()?),
+                plain => {
+                    decoded.push(plain);
+                    self.at += plain.len_utf8();
+                }
+            }
+        }
+    }
+
+    /// One escape, from its backslash.
+    fn escape(&mut self) -> Result<char, Fault> {
+        let code = self.text.as_bytes().get(self.at + 1).copied();
+        let decoded = match code {
+            Some(plain @ (b'"' | b'\\' | b'/')) => plain as char,
+            Some(b'b') => '\x08',
+            Some(b'f') => '\x0c',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode(),
+            _ => return Err(self.syntax("unknown escape; known are \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX")),
+        };
+        self.at += 2;
+        Ok(decoded)
+    }
+
+    /// `\uXXXX`, and the second half of a surrogate pair.
+    fn unicode(&mut self) -> Result<char, Fault> {
+        let mut unit = || -> Option<u32> {
+            let digits = self.text.get(self.at..self.at + 6)?.strip_prefix("\\u")?;
+            let value = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+            self.at += 6;
+            Some(value)
+        };
+        let decoded = match unit() {
+            Some(high @ 0xD800..0xDC00) => unit()
+                .filter(|low| (0xDC00..0xE000).contains(low))
+                .and_then(|low| char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))),
+            Some(code) => char::from_u32(code),
+            None => None,
+        };
+        decoded.ok_or_else(|| self.syntax("wrong \\u escape"))
+    }
+}
+
+/// At most 60 characters of a value, for messages.
+pub fn shorten(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(60) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
+        None => Cow::Borrowed(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integer(text: &str) -> Result<u64, String> {
+        Cursor::new(text).integer()
+    }
+
+    #[test]
+    fn integers_are_exact_and_nothing_else_is_an_integer() {
+        assert_eq!(integer(" 18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(integer("0"), Ok(0));
+        let wrong = |text: &str| integer(text).unwrap_err();
+        assert_eq!(
+            wrong("18446744073709551616"),
+            "18446744073709551616 is too large; the largest is 18446744073709551615 (2^64 - 1)"
+        );
+        assert_eq!(wrong("1e3"), "1e3 is not a whole number; write it without fraction and exponent");
+        assert_eq!(wrong("100.0"), "100.0 is not a whole number; write it without fraction and exponent");
+        assert_eq!(wrong("-5"), "-5 is negative; use a whole number from 0");
+        assert_eq!(wrong("007"), "not valid JSON: 007 begins with 0; leave the zero out");
+        assert_eq!(wrong("\"5\""), "expected a whole number, found \"5\"");
+        assert_eq!(wrong("[1, 2]"), "expected a whole number, found [1, 2]");
+        assert_eq!(wrong(""), "not valid JSON: expected a whole number, but the line ends; is it cut off?");
+    }
+
+    #[test]
+    fn signed_integers_stay_within_their_type() {
+        assert_eq!(Cursor::new("-2147483648").signed::<i32>("32 bits"), Ok(i32::MIN));
+        let wrong = Cursor::new("2147483648").signed::<i32>("32 bits").unwrap_err();
+        assert_eq!(wrong, "2147483648 is out of range; use 32 bits");
+        assert!(Cursor::new("-").signed::<i32>("32 bits").is_err());
+    }
+
+    #[test]
+    fn strings_agree_with_another_parser() {
+        for text in [r#""plain""#, r#""ü \" \\ \/ \b\f\n\r\t \u0041""#, r#""\ud83d\ude00 \uffff😀""#, r#""""#] {
+            let expected: String = serde_json::from_str(text).expect("valid");
+            assert_eq!(Cursor::new(text).string().expect("valid"), expected);
+        }
+        for text in [
+            "\"open",
+            "\"\u{1}\"",
+            r#""\x""#,
+            r#""\ud83d""#,
+            r#""\ud83d\u0041""#,
+            r#""\ude00""#,
+            r#""\u+123""#,
+            "\"\\u12\"",
+            "\"\\",
+        ] {
+            assert!(serde_json::from_str::<String>(text).is_err());
+            assert!(Cursor::new(text).string().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn raw_accepts_exactly_json() {
+        let valid = ["{}", "[]", "[1,-2.5e+3,true,false,null,\"x\",{\"a\":[{}]}]", "0", "-0.0", " [ 1 , 2 ] "];
+        let wrong = ["{", "[1,]", "{\"a\"}", "{\"a\":1,}", "{a:1}", "01", "1.", ".5", "1e", "tru", "nulls", "'x'", "-"];
+        for text in valid {
+            let mut cursor = Cursor::new(text);
+            assert_eq!(cursor.raw().expect("valid"), text.trim());
+            cursor.end().expect("nothing follows");
+        }
+        for text in wrong {
+            let mut cursor = Cursor::new(text);
+            assert!(cursor.raw().is_err() || cursor.end().is_err(), "{text}");
+        }
+        assert!(Cursor::new(&"[".repeat(100_000)).raw().is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! Lines of a text, read in large pieces; gzip is recognised by its first bytes.
+
+use flate2::read::MultiGzDecoder;
+use std::io::{self, BufReader, Cursor, Read};
+
+/// Bytes asked of the input at a time.
+const PIECE: usize = 1 << 18;
+
+/// Reads a text line by line without allocating per line.
+pub struct Lines {
+    input: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    /// First byte not yet given out.
+    start: usize,
+    /// First byte behind what was read.
+    end: usize,
+    /// Bytes from `start` on that are known to contain no line end.
+    searched: usize,
+    number: u64,
+    finished: bool,
+}
+
+impl Lines {
+    /// Starts at the first line of `input`, unpacking it if it is gzip.
+    pub fn new(input: Box<dyn Read + Send>) -> io::Result<Lines> {
+        Ok(Lines {
+            input: unpacked(input)?,
+            buffer: vec![0; PIECE],
+            start: 0,
+            end: 0,
+            searched: 0,
+            number: 0,
+            finished: false,
+        })
+    }
+
+    /// The next line without its end, or `None` behind the last one.
+    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            let unseen = self.start + self.searched;
+            if let Some(length) = memchr::memchr(b'\n', &self.buffer[unseen..self.end]) {
+                let line = self.start..unseen + length;
+                self.start = line.end + 1;
+                self.searched = 0;
+                self.number += 1;
+                return Ok(Some(&self.buffer[line]));
+            }
+            self.searched = self.end - self.start;
+            if self.finished {
+                return Ok(self.last_line());
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Number of the line last given out, from 1; 0 before the first.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What stands behind the last line end.
+    fn last_line(&mut self) -> Option<&[u8]> {
+        let line = self.start..self.end;
+        self.start = self.end;
+        self.searched = 0;
+        if line.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        Some(&self.buffer[line])
+    }
+
+    /// Moves the unfinished line to the front, makes room and reads once.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() - self.end < PIECE / 2 {
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        let count = loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        self.finished = count == 0;
+        self.end += count;
+        Ok(())
+    }
+}
+
+/// `input` itself, or what it contains if it begins like gzip.
+fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+    let mut head = Vec::with_capacity(2);
+    input.by_ref().take(2).read_to_end(&mut head)?;
+    let packed = head == [0x1f, 0x8b];
+    let whole = Cursor::new(head).chain(input);
+    Ok(if packed { Box::new(MultiGzDecoder::new(BufReader::with_capacity(PIECE, whole))) } else { Box::new(whole) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn lines(input: impl Read + Send + 'static) -> io::Result<Vec<String>> {
+        let mut lines = Lines::new(Box::new(input))?;
+        let mut found = Vec::new();
+        while let Some(line) = lines.next_line()? {
+            found.push(String::from_utf8(line.to_vec()).expect("text"));
+        }
+        assert_eq!(lines.number(), found.len() as u64);
+        Ok(found)
+    }
+
+    /// Gives one byte at a time.
+    struct Drip(Cursor<Vec<u8>>);
+
+    impl Read for Drip {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut buffer[..1])
+        }
+    }
+
+    #[test]
+    fn lines_longer_than_the_buffer_arrive_whole() {
+        let long = "x".repeat(3 * PIECE + 7);
+        let text = format!("a\n\n{long}\nlast");
+        let expected = ["a", "", &long, "last"];
+        assert_eq!(lines(Cursor::new(text.clone().into_bytes())).expect("read"), expected);
+        let drip = format!("a\n\n{}\n", "y".repeat(999));
+        assert_eq!(lines(Drip(Cursor::new(drip.into_bytes()))).expect("read"), ["a", "", &"y".repeat(999)]);
+        assert!(lines(Cursor::new(Vec::new())).expect("read").is_empty());
+    }
+
+    #[test]
+    fn gzip_in_several_members_is_unpacked_and_a_cut_one_is_an_error() {
+        let mut packed = Vec::new();
+        for part in ["a\nb", "c\n"] {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(part.as_bytes()).expect("write");
+            packed.extend(encoder.finish().expect("finish"));
+        }
+        assert_eq!(lines(Cursor::new(packed.clone())).expect("read"), ["a", "bc"]);
+        packed.truncate(packed.len() - 6);
+        let error = lines(Cursor::new(packed)).expect_err("cut");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
