@@ -1,5 +1,6 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod compare;
 mod machines;
 mod observe;
 mod run;
@@ -7,6 +8,7 @@ mod run;
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
+use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::workload::WorkloadError;
 use std::io::Write;
@@ -17,6 +19,7 @@ Examples:
   ptosim run bgemm                              a generated workload on the ideal machine
   ptosim run trace.jsonl.gz --machine a2a3      your own trace on a real device's sizes and costs
   ptosim run bgemm:batch=2,m=8,n=8,k=8 --set limits.window=64 --json result.json
+  ptosim compare trace.jsonl --policies all     the same trace under every policy, side by side
 
 Exit codes:
   0  completed
@@ -34,6 +37,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -45,6 +49,7 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -114,6 +119,24 @@ impl MachineArgs {
         machine.apply(&self.settings)?;
         machine.validate()?;
         Ok(machine)
+    }
+}
+
+/// The options that choose a policy.
+#[derive(clap::Args, Debug)]
+struct PolicyArgs {
+    /// Scheduling policy, such as pto, predictive or ray; wins over the one in the configuration
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Configuration of the policy: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+}
+
+impl PolicyArgs {
+    fn load(&self) -> Result<Choice, ConfigError> {
+        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+        Choice::new(self.policy.as_deref(), config)
     }
 }
 
