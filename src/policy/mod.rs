@@ -13,7 +13,7 @@ use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use crate::workload::{Control, Submit};
+use crate::workload::{Control, Submit, Symbols};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
@@ -21,10 +21,14 @@ pub trait Policy {
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
-    /// A task was published; `task` is what the program said.
+    /// A task was published.
+    ///
+    /// # Errors
+    /// When the task can never run under this policy; the message says why and what would help. The run ends with it.
     #[inline]
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, now: u64) {
-        let _ = (slot, task, now);
+    fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
+        let _ = (submission, now);
+        Ok(())
     }
 
     /// A task became READY.
@@ -87,6 +91,21 @@ pub trait Policy {
     fn queues(&self) -> QueueStats {
         QueueStats::default()
     }
+}
+
+/// A task that was just published.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it runs on, after kernel table and machine have had their say.
+    pub kind: TaskType,
+    /// What the program said.
+    pub submit: &'a Submit,
+    /// Names of kernels and tasks.
+    pub symbols: &'a Symbols,
 }
 
 /// A READY task.
