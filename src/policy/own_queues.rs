@@ -77,14 +77,25 @@ impl OwnQueues {
         self.longest
     }
 
-    /// Gives every new block its queue, then hands out: gangs first, then every free worker takes the head of its own.
+    /// Gives every new block its queue, then hands out: MIX blocks, then what every free worker has at the head of its own
+    /// queue, gangs when nothing older is left for a free worker, and what they held back.
     #[inline]
     pub(super) fn dispatch(&mut self, stage: &mut Stage<'_>) {
         for index in 0..self.arrivals.len() {
             self.assign(self.arrivals[index], stage.window, stage.now);
         }
         self.arrivals.clear();
-        self.place_gangs(stage);
+        self.place_gangs(TaskType::Mix, stage);
+        self.serve(stage);
+        let gangs = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+        if gangs.into_iter().fold(false, |placed, kind| self.place_gangs(kind, stage) || placed) {
+            self.serve(stage);
+        }
+    }
+
+    /// Every free worker takes the head of its own queue, unless that came after a gang it may belong to.
+    #[inline]
+    fn serve(&mut self, stage: &mut Stage<'_>) {
         let mut from = 0;
         while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
@@ -158,27 +169,28 @@ impl OwnQueues {
         }
     }
 
-    fn place_gangs(&mut self, stage: &mut Stage<'_>) {
-        for queue in &mut self.gangs {
-            while let Some(&entry) = queue.front() {
-                let before = stage.placed.len();
-                let placement = stage.place(entry.slot);
-                for index in before..stage.placed.len() {
-                    let crew = stage.floor().worker(stage.placed[index]).block.crew;
-                    for &worker in crew.ids() {
-                        self.clocks.shift(worker, |done| done.max(stage.now).saturating_add(entry.cycles));
-                    }
+    /// Places the tasks of a type that need several workers at once, in their order; true if any was.
+    fn place_gangs(&mut self, kind: TaskType, stage: &mut Stage<'_>) -> bool {
+        let (queue, before) = (&mut self.gangs[kind as usize], stage.placed.len());
+        while let Some(&entry) = queue.front() {
+            let first = stage.placed.len();
+            let placement = stage.place(entry.slot);
+            for index in first..stage.placed.len() {
+                let crew = stage.floor().worker(stage.placed[index]).block.crew;
+                for &worker in crew.ids() {
+                    self.clocks.shift(worker, |done| done.max(stage.now).saturating_add(entry.cycles));
                 }
-                match placement {
-                    Placement::Nothing => break,
-                    Placement::Some => {}
-                    Placement::All => {
-                        queue.pop_front();
-                        self.book.leave(entry.kind);
-                    }
+            }
+            match placement {
+                Placement::Nothing => break,
+                Placement::Some => {}
+                Placement::All => {
+                    queue.pop_front();
+                    self.book.leave(entry.kind);
                 }
             }
         }
+        stage.placed.len() > before
     }
 
     /// Arrival of the first gang this worker could belong to; MIX blocks take what is free and hold nobody back.

@@ -73,6 +73,8 @@ pub struct StaticList {
     unplanned: Pto,
     n_unplanned: u64,
     book: QueueBook,
+    /// Blocks that could start, while they are handed out.
+    scratch: Vec<(u32, SlotRef)>,
 }
 
 impl StaticList {
@@ -88,6 +90,7 @@ impl StaticList {
             unplanned: Pto::new(QueueLimit::of(machine)),
             n_unplanned: 0,
             book: QueueBook::new(machine),
+            scratch: Vec::new(),
         }
     }
 
@@ -103,6 +106,20 @@ impl StaticList {
     fn is_assembled(&self, order: u32, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.queues[worker as usize].peek().is_some_and(|&Reverse((top, _))| top == order);
         self.plan.crew(order).ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
+    }
+
+    /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
+    fn place_if_assembled(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
+        let (task, free) = (stage.window.slot(slot).task(), stage.floor().free_workers());
+        if !stage.window.slot(slot).job.has(flag::SYNC_START) {
+            if self.is_assembled(order, free) {
+                self.place(order, slot, stage);
+            }
+        } else if self.plan.of(task).iter().all(|&order| self.is_assembled(order, free)) {
+            for index in 0..self.plan.of(task).len() {
+                self.place(self.plan.of(task)[index], slot, stage);
+            }
+        }
     }
 
     fn place(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
@@ -165,21 +182,17 @@ impl Policy for StaticList {
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        let mut from = 0;
+        let (mut from, mut due) = (0, std::mem::take(&mut self.scratch));
         while let Some(worker) = self.due.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
-            let &Reverse((order, slot)) = self.queues[worker as usize].peek().expect("a due worker has a block");
-            let (task, free) = (stage.window.slot(slot).task(), stage.floor().free_workers());
-            if !stage.window.slot(slot).job.has(flag::SYNC_START) {
-                if self.is_assembled(order, free) {
-                    self.place(order, slot, stage);
-                }
-            } else if self.plan.of(task).iter().all(|&order| self.is_assembled(order, free)) {
-                for index in 0..self.plan.of(task).len() {
-                    self.place(self.plan.of(task)[index], slot, stage);
-                }
-            }
+            due.extend(self.queues[worker as usize].peek().map(|&Reverse(top)| top));
         }
+        due.sort_unstable();
+        due.dedup();
+        for (order, slot) in due.drain(..) {
+            self.place_if_assembled(order, slot, stage);
+        }
+        self.scratch = due;
         self.unplanned.dispatch(stage);
     }
 

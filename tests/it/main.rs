@@ -5,5 +5,6 @@ mod by_hand;
 mod differential;
 mod invariants;
 mod model;
+mod policies;
 mod program;
 mod programs;
