@@ -2,6 +2,7 @@
 
 mod generate;
 mod kernels;
+mod compare;
 mod machines;
 mod observe;
 mod run;
@@ -9,6 +10,7 @@ mod run;
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
+use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::workload::WorkloadError;
 use std::io::Write;
@@ -19,6 +21,7 @@ Examples:
   ptosim run bgemm                              a generated workload on the ideal machine
   ptosim run trace.jsonl.gz --machine a2a3      your own trace on a real device's sizes and costs
   ptosim run bgemm:batch=2,m=8,n=8,k=8 --set limits.window=64 --json result.json
+  ptosim compare trace.jsonl --policies all     the same trace under every policy, side by side
 
 Exit codes:
   0  completed
@@ -38,6 +41,7 @@ enum Command {
     Run(run::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
+    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -51,6 +55,7 @@ impl Cli {
             Command::Run(args) => run::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -120,6 +125,24 @@ impl MachineArgs {
         machine.apply(&self.settings)?;
         machine.validate()?;
         Ok(machine)
+    }
+}
+
+/// The options that choose a policy.
+#[derive(clap::Args, Debug)]
+struct PolicyArgs {
+    /// Scheduling policy, such as pto, predictive or ray; wins over the one in the configuration
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Configuration of the policy: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+}
+
+impl PolicyArgs {
+    fn load(&self) -> Result<Choice, ConfigError> {
+        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+        Choice::new(self.policy.as_deref(), config)
     }
 }
 

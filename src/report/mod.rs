@@ -4,6 +4,7 @@
 //! it its two forms. [`ScheduleWriter`] listens to the run itself.
 
 mod by_type;
+mod compare;
 mod csv;
 mod deadlock;
 mod json;
@@ -17,6 +18,7 @@ mod verdict;
 mod words;
 
 pub use by_type::TypeReport;
+pub use compare::{Comparison, Figures, Row, TypeFigures};
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};

@@ -5,6 +5,7 @@ mod by_hand;
 mod differential;
 mod invariants;
 mod model;
+mod policies;
 mod program;
 mod programs;
 mod tidy;
