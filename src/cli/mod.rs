@@ -1,5 +1,6 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod check;
 mod generate;
 mod kernels;
 mod machines;
@@ -36,6 +37,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Check(check::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
     Machines(machines::Args),
@@ -49,6 +51,7 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Machines(args) => machines::run(&args),
