@@ -159,10 +159,13 @@ impl Checked {
             self.who(producer),
             self.who(through)
         );
-        let remedy = if is_named {
-            format!("leave {producer} out of the deps of task {consumer}")
-        } else {
-            "it follows from the regions and costs one dependency entry".into()
+        let has_memory = self.program.tasks()[producer.0 as usize].heap_bytes() > 0;
+        let remedy = match (is_named, has_memory) {
+            (false, _) => "it follows from the regions and costs one dependency entry".into(),
+            (true, false) => format!("leave {producer} out of the deps of task {consumer}"),
+            (true, true) => format!(
+                "leave {producer} out of the deps of task {consumer}, unless that uses its memory, which the edge keeps"
+            ),
         };
         (message, remedy, [producer, through, consumer].map(|task| (task, None)).to_vec(), None)
     }

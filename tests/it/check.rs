@@ -102,8 +102,8 @@ impl Naive {
         let outputs: Vec<_> = submit.writes.iter().chain(&submit.updates).collect();
         let overlaps = (0..outputs.len()).any(|at| {
             let mine: BTreeSet<_> = positions(outputs[at]).collect();
-            let shares = |other: &&Region| positions(other).any(|byte| mine.contains(&byte));
-            outputs[..at].iter().any(shares)
+            let is_mine = |other: &Region| positions(other).any(|byte| mine.contains(&byte));
+            outputs[..at].iter().any(|other| other.buffer == outputs[at].buffer && is_mine(other))
         });
         if overlaps {
             self.findings.add(Kind::OverlappingOutputs, id as u64, id as u64);
