@@ -1,5 +1,6 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod check;
 mod generate;
 mod kernels;
 mod compare;
@@ -39,6 +40,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Check(check::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
     Compare(compare::Args),
@@ -53,6 +55,7 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Compare(args) => compare::run(&args),

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod by_hand;
+mod check;
 mod differential;
 mod invariants;
 mod model;
