@@ -9,7 +9,7 @@
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Cause, Observer, Retired, RunError};
+use super::{BlockRow, Cause, JobKind, JobStep, Observer, Phase, Placed, Retired, RunError, SchedulerJob};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
@@ -158,7 +158,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.advance(next);
             self.now = next;
         }
-        self.clerk.close(self.now);
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.close(self.now) {
+            self.observer.orchestrator(phase, since, self.now);
+        }
         Ok(())
     }
 
@@ -214,6 +217,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     fn control(&mut self) -> bool {
         let mut changed = false;
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
+            self.observer.policy_acts(self.now);
             if !self.policy.on_control(&control, self.now) {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
                 let policy = self.policy.name();
@@ -238,6 +242,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     }
 
     fn release_child(&mut self, child: SlotRef) {
+        self.observer.child_released(child, self.now);
         if self.window.satisfy(child) {
             self.outcomes(|_, _, outcomes| outcomes.ready(child));
             self.obey();
@@ -269,7 +274,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             for &id in block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
-            self.jobs.push(Job::Complete(worker));
+            self.push(Job::Complete(worker));
             changed = true;
         }
         changed
@@ -285,6 +290,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
             Job::Join(slot) => self.completion_cost(slot),
         };
+        self.tell(job, JobStep::Begun(cost));
         if cost == 0 {
             self.take_effect(job);
         } else {
@@ -309,6 +315,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     #[inline]
     fn take_effect(&mut self, job: Job) {
+        self.tell(job, JobStep::Done);
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
@@ -421,6 +428,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
             self.ledger.again(Class::from_bits(slot.job.class()));
+            self.observer.ready(end.task, slot_ref, end.kind, self.now);
             self.obey();
             return;
         }
@@ -511,6 +519,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     *now,
                 );
             });
+            observer.occupied(ring, window, *now);
         }
         while let Some(slot) = self.lists.dropped.pop() {
             self.drop_task(slot, "ready queue full");
@@ -524,6 +533,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
+        self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -537,12 +547,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             match self.clerk.stage {
                 Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
+                Duty::Wait(_) => self.turn(Duty::Reserve),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
+                    self.turn(Duty::Read);
                     self.act(action);
-                    self.clerk.turn(Duty::Read, self.now);
                     changed = true;
                 }
                 Duty::Done => return Ok(changed),
@@ -559,14 +569,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             let step = self.orchestrator.read(&self.window)?;
             match step {
                 Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                 }
                 Step::Submit => changed |= self.reserve()?,
                 Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
                 Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
-                    self.clerk.turn(Duty::Done, self.now);
+                    self.turn(Duty::Done);
                 }
             }
             if self.clerk.stage != Duty::Read {
@@ -583,12 +593,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
                 self.ledger.supply(Supply::Working);
                 Ok(self.pay(cost, Action::Publish(slot)))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
-                self.clerk.turn(Duty::Blocked { on, seen: self.lists.consumed }, self.now);
+                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
                 Ok(false)
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
@@ -599,11 +610,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn pay(&mut self, cost: u64, action: Action) -> bool {
         if cost > 0 {
-            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
+            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return false;
         }
         if self.clerk.stage != Duty::Read {
-            self.clerk.turn(Duty::Read, self.now);
+            self.turn(Duty::Read);
         }
         self.act(action);
         true
@@ -644,7 +655,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
-        self.jobs.push(Job::Admit(slot_ref));
+        self.push(Job::Admit(slot_ref));
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
@@ -695,6 +706,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn hand_out(&mut self) -> bool {
         let mut changed = false;
+        self.observer.policy_acts(self.now);
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {
@@ -709,10 +721,63 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.policy.dispatch(&mut stage);
         self.obey();
         changed |= !self.placed.is_empty();
-        for leader in self.placed.drain(..) {
-            self.jobs.push(Job::Dispatch(leader));
+        for index in 0..self.placed.len() {
+            let leader = self.placed[index];
+            self.tell_placed(leader);
+            self.push(Job::Dispatch(leader));
         }
+        self.placed.clear();
         changed
+    }
+
+    /// Queues a job for the scheduler.
+    #[inline]
+    fn push(&mut self, job: Job) {
+        self.tell(job, JobStep::Queued);
+        self.jobs.push(job);
+    }
+
+    /// Tells the observer how far a job is.
+    #[inline]
+    fn tell(&mut self, job: Job, step: JobStep) {
+        if !O::WATCHES {
+            return;
+        }
+        let (kind, slot, worker) = match job {
+            Job::Admit(slot) => (JobKind::Admit, slot, None),
+            Job::Join(slot) => (JobKind::Complete, slot, None),
+            Job::Complete(leader) => (JobKind::Complete, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+            Job::Dispatch(leader) => (JobKind::Dispatch, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+        };
+        self.observer.job(&SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }, step, self.now);
+    }
+
+    #[inline]
+    fn tell_placed(&mut self, leader: u32) {
+        if O::WATCHES {
+            let block = &self.floor.worker(leader).block;
+            let (slot, task) = (block.slot, self.window.slot(block.slot));
+            let is_last = block.index + 1 == task.job.blocks.load(Relaxed);
+            let placed =
+                Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
+            self.observer.placed(&placed, self.now);
+        }
+    }
+
+    /// Tells the observer that the run is over.
+    pub(super) fn tell_end(&mut self) {
+        self.observer.finished(self.orchestrator.source().symbols(), self.now);
+    }
+
+    /// The orchestrator takes up another duty.
+    #[inline]
+    fn turn(&mut self, duty: Duty) {
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.turn(duty, self.now)
+            && O::WATCHES
+        {
+            self.observer.orchestrator(phase, since, self.now);
+        }
     }
 
     /// Whether everything submitted was consumed and nothing is left to submit.
@@ -735,34 +800,47 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 }
 
 impl Clerk {
-    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
+    /// Books the time of the present duty, which it returns if it took any, and takes up another. Looking again at something
+    /// still full is no new wait.
     #[inline]
-    fn turn(&mut self, duty: Duty, now: u64) {
+    fn turn(&mut self, duty: Duty, now: u64) -> Option<Phase> {
         let same_wait = match (self.stage, duty) {
             (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
             _ => false,
         };
-        if !same_wait {
-            let span = now - self.since;
-            self.since = now;
-            match self.stage {
-                Duty::Read | Duty::Reserve => {}
-                Duty::Wait(_) => self.report.waiting += span,
-                Duty::Pay(..) => self.report.working += span,
-                Duty::Done => self.report.done += span,
-                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
-            }
-        }
+        let (before, span) = (self.stage, now - self.since);
         self.stage = duty;
+        if same_wait {
+            return None;
+        }
+        self.since = now;
+        let phase = match before {
+            Duty::Read | Duty::Reserve => return None,
+            Duty::Done => {
+                self.report.done += span;
+                return None;
+            }
+            Duty::Wait(_) => {
+                self.report.waiting += span;
+                Phase::Waiting
+            }
+            Duty::Pay(..) => {
+                self.report.working += span;
+                Phase::Working
+            }
+            Duty::Blocked { on, .. } => {
+                *part(&mut self.report.blocked, on) += span;
+                Phase::Blocked(on)
+            }
+        };
+        (span > 0).then_some(phase)
     }
 
-    /// Books the time of the last duty. A wait that never ended counts as stuck.
-    fn close(&mut self, now: u64) {
-        if matches!(self.stage, Duty::Blocked { .. }) {
-            self.report.stuck = now - self.since;
-        } else {
-            self.turn(self.stage, now);
-        }
+    /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
+    fn close(&mut self, now: u64) -> Option<Phase> {
+        let Duty::Blocked { on, .. } = self.stage else { return self.turn(self.stage, now) };
+        self.report.stuck = now - self.since;
+        (self.report.stuck > 0).then_some(Phase::Blocked(on))
     }
 }
 
@@ -808,8 +886,13 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);
+        self.observer.ready(slot.task(), slot_ref, kind, self.now);
         if kind == TaskType::None {
             self.ledger.all_placed(class);
+            if O::WATCHES {
+                let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
+                self.observer.job(&job, JobStep::Queued, self.now);
+            }
             self.jobs.push(Job::Join(slot_ref));
             return;
         }

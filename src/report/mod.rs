@@ -3,7 +3,10 @@
 //! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
 //! it its two forms. [`ScheduleWriter`] listens to the run itself.
 
+mod blame;
 mod by_type;
+mod causes;
+mod critical_path;
 mod csv;
 mod deadlock;
 mod json;
@@ -16,7 +19,9 @@ mod text;
 mod verdict;
 mod words;
 
+pub use blame::{Blame, PathKernel, PathReport, PathStep};
 pub use by_type::TypeReport;
+pub use critical_path::PathRecorder;
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
