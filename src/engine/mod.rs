@@ -131,6 +131,8 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),
         deadlock,
         notes,
+        path: None,
+        what_if: Vec::new(),
         policy_report: sim.policy.report(),
         verdict: String::new(),
     }

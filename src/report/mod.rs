@@ -14,8 +14,12 @@ mod memory;
 mod output;
 #[cfg(test)]
 mod sample;
+mod spread;
 mod table;
 mod text;
+mod timeline;
+mod tracks;
+mod varint;
 mod verdict;
 mod words;
 
@@ -28,6 +32,7 @@ pub use memory::{Memory, MemoryPart};
 pub use output::{Output, OutputError};
 pub use table::columns;
 pub use text::render;
+pub use timeline::Timeline;
 pub use verdict::verdict;
 pub use words::{group, wrap};
 
@@ -84,6 +89,12 @@ pub struct Report {
     pub deadlock: Option<Deadlock>,
     /// What the reader of the report should know, such as types that were run elsewhere.
     pub notes: Vec<String>,
+    /// The observed critical path, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<PathReport>,
+    /// What other settings would change, when it was asked for; the largest gain first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub what_if: Vec<WhatIf>,
     /// Counters of the policy.
     pub policy_report: serde_json::Value,
     /// What holds this run back and what to try, in plain words.
