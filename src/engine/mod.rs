@@ -1,23 +1,27 @@
 //! Drives orchestrator, window, scheduler, policy and machine through a workload.
 
-use crate::config::{ConfigError, Machine};
+pub use crate::error::RunError;
+
+use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{Resource, SlotRef, Window};
-use crate::workload::{Symbols, Workload, WorkloadError};
+use crate::window::{SlotRef, Window};
+use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
 
+mod clerk;
 mod deadlock;
 mod events;
 mod family;
 mod jobs;
 mod tally;
+mod tell;
 mod virtual_time;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
@@ -136,28 +140,6 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         policy_report: sim.policy.report(),
         verdict: String::new(),
     }
-}
-
-/// Why a run did not come to a report.
-#[derive(thiserror::Error, Debug)]
-pub enum RunError {
-    /// The workload cannot be read.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The settings cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A task asks for something the machine can never give; the message names task, line, value and remedy.
-    #[error("{0}")]
-    Task(String),
-    /// A task asks for more than the whole of a resource.
-    #[error("{message}")]
-    TooLarge {
-        /// What is too small.
-        resource: Resource,
-        /// Task, line, value and remedy.
-        message: String,
-    },
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.

@@ -6,19 +6,19 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
+use super::clerk::{Action, Clerk, Duty};
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Cause, JobKind, JobStep, Observer, Phase, Placed, Retired, RunError, SchedulerJob};
+use super::{BlockRow, Cause, JobKind, JobStep, Observer, Retired, RunError, SchedulerJob};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage};
-use crate::report::{Blocked, OrchestratorReport};
 use crate::sync::{Local, Word};
-use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
+use crate::window::{NONE, Outcomes, Refusal, SlotRef, State, Window, flag};
 use crate::workload::{Control, Cost};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -36,10 +36,12 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) work: Work,
     pub(super) clerk: Clerk,
     pub(super) now: u64,
-    floor: Floor,
-    observer: &'a mut O,
+    pub(super) floor: Floor,
+    pub(super) observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Whether a block ends at the moment at which it started.
+    ends_now: bool,
     /// When blocks being picked up start, in that order.
     pickups: VecDeque<(u64, Class)>,
     times: Vec<Times>,
@@ -77,44 +79,13 @@ pub(super) struct Times {
     pub(super) line: Option<u64>,
 }
 
-/// Where the orchestrator stands, and its account.
-pub(super) struct Clerk {
-    pub(super) stage: Duty,
-    pub(super) report: OrchestratorReport,
-    /// When the present duty began.
-    since: u64,
-}
-
-/// What the orchestrator is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
-    /// About to read an operation.
-    Read,
-    /// Does not start the submission before this cycle.
-    Wait(u64),
-    /// About to reserve.
-    Reserve,
-    /// Something is full; `seen` is the consumed count at the last attempt.
-    Blocked { on: Resource, seen: u64 },
-    /// Pays until this cycle, then acts.
-    Pay(u64, Action),
-    /// The program is over.
-    Done,
-}
-
-/// What the orchestrator does when it has paid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
-    Publish(SlotRef),
-    OpenScope,
-    CloseScope,
-}
-
 impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
         let floor = Floor::new(&machine.workers);
-        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
+        let costs = &machine.scheduler;
+        let has_costs = costs.admit + costs.complete + costs.edge + costs.dispatch > 0;
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
         Sim {
             machine,
             orchestrator,
@@ -123,11 +94,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
+            clerk: Clerk::new(),
             now: 0,
             floor,
             observer,
             ends: BinaryHeap::new(),
+            ends_now: false,
             pickups: VecDeque::new(),
             times: vec![Times::default(); window.n_slots()],
             path_costs: PathCosts::new(machine),
@@ -153,7 +125,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else { break };
+            let Some(next) = self.next_moment() else {
+                self.check_clock()?;
+                break;
+            };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
@@ -165,25 +140,49 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         Ok(())
     }
 
+    /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
+    fn check_clock(&self) -> Result<(), RunError> {
+        let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
+        if self.ends.is_empty() && self.jobs.next_end().is_none() && !waits {
+            return Ok(());
+        }
+        let task = self.ends.peek().map_or_else(
+            || format!("task {}", self.orchestrator.next_task()),
+            |&Reverse((_, key))| format!("task {}", self.window.slot(self.floor.worker(key / 2).block.slot).task()),
+        );
+        Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
+    }
+
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = !self.controls.is_empty() && self.control();
-            changed |= self.collect_ends();
-            changed |= !self.family.is_settled() && self.release_children();
+            if !self.controls.is_empty() {
+                self.control();
+            }
+            self.collect_ends();
+            if !self.family.is_settled() {
+                self.release_children();
+            }
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
-                changed = true;
             }
-            while let Some(job) = self.jobs.take() {
-                self.begin(job);
-                changed = true;
-            }
-            changed |= self.orchestrate()?;
-            if !changed && !self.hand_out() {
+            // Steps 1 to 3 have nothing more to do now, unless a block without cycles has just started.
+            while (self.take_jobs() | self.orchestrate()?) && !self.ends_now {}
+            if !self.ends_now && !self.hand_out() {
                 return Ok(());
             }
         }
+    }
+
+    /// Step 4: free threads take jobs; true if they did.
+    #[inline]
+    fn take_jobs(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(job) = self.jobs.take() {
+            self.begin(job);
+            changed = true;
+        }
+        changed
     }
 
     #[inline]
@@ -214,8 +213,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 1: timed commands.
     #[inline]
-    fn control(&mut self) -> bool {
-        let mut changed = false;
+    fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
             self.observer.policy_acts(self.now);
             if !self.policy.on_control(&control, self.now) {
@@ -225,20 +223,15 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     .push(format!("control `{}`{line} is not known to policy {policy}: ignored", control.command));
             }
             self.obey();
-            changed = true;
         }
-        changed
     }
 
     /// Children whose parent started long enough ago.
     #[inline]
-    fn release_children(&mut self) -> bool {
-        let mut changed = false;
+    fn release_children(&mut self) {
         while let Some(child) = self.family.pop_due(self.now) {
             self.release_child(child);
-            changed = true;
         }
-        changed
     }
 
     fn release_child(&mut self, child: SlotRef) {
@@ -253,8 +246,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
-    fn collect_ends(&mut self) -> bool {
-        let mut changed = false;
+    fn collect_ends(&mut self) {
+        self.ends_now = false;
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
@@ -270,14 +263,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.ledger.ended_early(worker);
                 continue;
             }
-            let block = self.floor.worker(worker).block;
-            for &id in block.crew.ids() {
+            for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
             self.push(Job::Complete(worker));
-            changed = true;
         }
-        changed
     }
 
     /// Step 4: a free thread takes a job.
@@ -321,19 +311,28 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Dispatch(worker) => self.start(worker),
             Job::Join(slot) => self.finish(slot, None),
             Job::Complete(worker) => {
-                let block = self.floor.worker(worker).block;
+                let block = &self.floor.worker(worker).block;
+                let slot = block.slot;
                 self.tally.end_to_completed.record(self.now - block.end);
-                for &id in block.crew.ids() {
-                    self.floor.give_back(id);
-                    self.ledger.freed(id);
+                if block.crew.ids().len() == 1 {
+                    self.free(worker);
+                } else {
+                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
                 }
-                let to_finish = &self.window.slot(block.slot).job.to_finish;
-                to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
-                if to_finish.load(Relaxed) == 0 {
-                    self.finish(block.slot, Some(worker));
+                let to_finish = &self.window.slot(slot).job.to_finish;
+                let left = to_finish.load(Relaxed) - 1;
+                to_finish.store(left, Relaxed);
+                if left == 0 {
+                    self.finish(slot, Some(worker));
                 }
             }
         }
+    }
+
+    #[inline]
+    fn free(&mut self, worker: u32) {
+        self.floor.give_back(worker);
+        self.ledger.freed(worker);
     }
 
     #[inline]
@@ -356,64 +355,78 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// A dispatched block starts after its pickup.
     #[inline]
     fn start(&mut self, leader: u32) {
-        let block = self.floor.worker(leader).block;
-        let slot = self.window.slot(block.slot);
-        let job = &slot.job;
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
-        let times = self.times[block.slot as usize];
-        self.window.start(block.slot);
-        let class = Class::from_bits(job.class());
+        self.window.start(slot_ref);
+        let class = Class::from_bits(slot.job.class());
         if start == self.now {
             self.ledger.block_started(class);
         } else {
             self.pickups.push_back((start, class));
         }
+        let times = &mut self.times[slot_ref as usize];
+        if index == 0 {
+            times.start = start;
+        }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let kernel = job.kernel.load(Relaxed);
-        let mut row = BlockRow {
-            task: slot.task(),
-            block: block.index,
-            worker: WorkerId(leader),
-            submit: times.submit,
-            ready: times.ready,
-            start,
-            end: start,
-            name: symbol(job.name.load(Relaxed)),
-            kernel: symbol(kernel),
-            kind: job.kind(),
-        };
-        let mut last = 0;
-        for &id in block.crew.ids() {
-            let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
-            let cycles = if on_cube { job.cycles.load(Relaxed) } else { job.vector_cycles.load(Relaxed) };
-            let end = start.saturating_add(cycles);
-            self.floor.worker_mut(id).clock = end;
-            self.ledger.runs(id, block.placed, start, end);
-            self.tally.ran(kernel, cycles);
-            if O::WATCHES {
-                (row.worker, row.end) = (WorkerId(id), end);
-                self.observer.block(&row, self.orchestrator.source().symbols());
-            }
-            last = last.max(end);
+        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        if index == 0 && !self.family.is_empty() {
+            let task = self.window.slot(slot_ref).task();
+            self.family.parent_started(task, start);
+            self.release_children();
         }
-        if job.has(flag::PER_KIND) {
-            for &id in block.crew.ids() {
-                let end = self.floor.worker(id).clock;
-                if end < last {
-                    self.ends.push(Reverse((end, 2 * id)));
-                }
+        self.floor.worker_mut(leader).block.end = end;
+        self.ends_now |= end == self.now;
+        self.ends.push(Reverse((end, 2 * leader + 1)));
+    }
+
+    /// A MIX block runs on all its workers; returns when the last of them ends.
+    fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
+            let end = self.floor.worker(id).clock;
+            if end < last {
+                self.ends_now |= end == self.now;
+                self.ends.push(Reverse((end, 2 * id)));
             }
         }
-        if block.index == 0 {
-            self.times[block.slot as usize].start = start;
-            if !self.family.is_empty() {
-                self.family.parent_started(row.task, start);
-                self.release_children();
-            }
+        last
+    }
+
+    /// A worker runs its part of the block led by `leader`; returns when it ends.
+    #[inline]
+    fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
+        let slot = self.window.slot(slot_ref);
+        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let end = start.saturating_add(cycles);
+        let kernel = slot.job.kernel.load(Relaxed);
+        self.floor.worker_mut(id).clock = end;
+        self.ledger.runs(id, placed, start, end);
+        self.tally.ran(kernel, cycles);
+        if O::WATCHES {
+            let times = &self.times[slot_ref as usize];
+            let row = BlockRow {
+                task: slot.task(),
+                block: index,
+                worker: WorkerId(id),
+                submit: times.submit,
+                ready: times.ready,
+                start,
+                end,
+                name: symbol(slot.job.name.load(Relaxed)),
+                kernel: symbol(kernel),
+                kind: slot.job.kind(),
+            };
+            self.observer.block(&row, self.orchestrator.source().symbols());
         }
-        self.floor.worker_mut(leader).block.end = last;
-        self.ends.push(Reverse((last, 2 * leader + 1)));
+        end
     }
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
@@ -579,7 +592,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.turn(Duty::Done);
                 }
             }
-            if self.clerk.stage != Duty::Read {
+            if !matches!(self.clerk.stage, Duty::Read) {
                 return Ok(changed);
             }
         }
@@ -613,7 +626,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return false;
         }
-        if self.clerk.stage != Duty::Read {
+        if !matches!(self.clerk.stage, Duty::Read) {
             self.turn(Duty::Read);
         }
         self.act(action);
@@ -730,56 +743,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         changed
     }
 
-    /// Queues a job for the scheduler.
-    #[inline]
-    fn push(&mut self, job: Job) {
-        self.tell(job, JobStep::Queued);
-        self.jobs.push(job);
-    }
-
-    /// Tells the observer how far a job is.
-    #[inline]
-    fn tell(&mut self, job: Job, step: JobStep) {
-        if !O::WATCHES {
-            return;
-        }
-        let (kind, slot, worker) = match job {
-            Job::Admit(slot) => (JobKind::Admit, slot, None),
-            Job::Join(slot) => (JobKind::Complete, slot, None),
-            Job::Complete(leader) => (JobKind::Complete, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
-            Job::Dispatch(leader) => (JobKind::Dispatch, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
-        };
-        self.observer.job(&SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }, step, self.now);
-    }
-
-    #[inline]
-    fn tell_placed(&mut self, leader: u32) {
-        if O::WATCHES {
-            let block = &self.floor.worker(leader).block;
-            let (slot, task) = (block.slot, self.window.slot(block.slot));
-            let is_last = block.index + 1 == task.job.blocks.load(Relaxed);
-            let placed =
-                Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
-            self.observer.placed(&placed, self.now);
-        }
-    }
-
-    /// Tells the observer that the run is over.
-    pub(super) fn tell_end(&mut self) {
-        self.observer.finished(self.orchestrator.source().symbols(), self.now);
-    }
-
-    /// The orchestrator takes up another duty.
-    #[inline]
-    fn turn(&mut self, duty: Duty) {
-        let since = self.clerk.since;
-        if let Some(phase) = self.clerk.turn(duty, self.now)
-            && O::WATCHES
-        {
-            self.observer.orchestrator(phase, since, self.now);
-        }
-    }
-
     /// Whether everything submitted was consumed and nothing is left to submit.
     pub(super) fn is_complete(&self) -> bool {
         let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();
@@ -796,60 +759,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Moments of the task in a slot.
     pub(super) fn times(&self, slot: SlotRef) -> &Times {
         &self.times[slot as usize]
-    }
-}
-
-impl Clerk {
-    /// Books the time of the present duty, which it returns if it took any, and takes up another. Looking again at something
-    /// still full is no new wait.
-    #[inline]
-    fn turn(&mut self, duty: Duty, now: u64) -> Option<Phase> {
-        let same_wait = match (self.stage, duty) {
-            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
-            _ => false,
-        };
-        let (before, span) = (self.stage, now - self.since);
-        self.stage = duty;
-        if same_wait {
-            return None;
-        }
-        self.since = now;
-        let phase = match before {
-            Duty::Read | Duty::Reserve => return None,
-            Duty::Done => {
-                self.report.done += span;
-                return None;
-            }
-            Duty::Wait(_) => {
-                self.report.waiting += span;
-                Phase::Waiting
-            }
-            Duty::Pay(..) => {
-                self.report.working += span;
-                Phase::Working
-            }
-            Duty::Blocked { on, .. } => {
-                *part(&mut self.report.blocked, on) += span;
-                Phase::Blocked(on)
-            }
-        };
-        (span > 0).then_some(phase)
-    }
-
-    /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
-    fn close(&mut self, now: u64) -> Option<Phase> {
-        let Duty::Blocked { on, .. } = self.stage else { return self.turn(self.stage, now) };
-        self.report.stuck = now - self.since;
-        (self.report.stuck > 0).then_some(Phase::Blocked(on))
-    }
-}
-
-fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
-    match resource {
-        Resource::Window => &mut blocked.window,
-        Resource::Heap => &mut blocked.heap,
-        Resource::Deps => &mut blocked.deps,
-        Resource::Tensors => &mut blocked.tensors,
     }
 }
 

@@ -21,6 +21,7 @@ mod timeline;
 mod tracks;
 mod varint;
 mod verdict;
+mod what_if;
 mod words;
 
 pub use blame::{Blame, PathKernel, PathReport, PathStep};
@@ -34,6 +35,7 @@ pub use table::columns;
 pub use text::render;
 pub use timeline::Timeline;
 pub use verdict::verdict;
+pub use what_if::{WhatIf, what_if};
 pub use words::{group, wrap};
 
 use crate::config::Machine;

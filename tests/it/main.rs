@@ -8,3 +8,4 @@ mod model;
 mod program;
 mod programs;
 mod reports;
+mod tidy;
