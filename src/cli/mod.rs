@@ -1,9 +1,9 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
 mod check;
+mod compare;
 mod generate;
 mod kernels;
-mod compare;
 mod machines;
 mod observe;
 mod run;

@@ -6,19 +6,19 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
+use super::clerk::{Action, Clerk, Duty};
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Cause, Observer, Retired, RunError};
+use super::{BlockRow, Cause, JobKind, JobStep, Observer, Retired, RunError, SchedulerJob};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
-use crate::report::{Blocked, OrchestratorReport};
 use crate::sync::{Local, Word};
-use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
+use crate::window::{NONE, Outcomes, Refusal, SlotRef, State, Window, flag};
 use crate::workload::{Control, Cost};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -36,8 +36,8 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) work: Work,
     pub(super) clerk: Clerk,
     pub(super) now: u64,
-    floor: Floor,
-    observer: &'a mut O,
+    pub(super) floor: Floor,
+    pub(super) observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
     /// Whether a block ends at the moment at which it started.
@@ -79,39 +79,6 @@ pub(super) struct Times {
     pub(super) line: Option<u64>,
 }
 
-/// Where the orchestrator stands, and its account.
-pub(super) struct Clerk {
-    pub(super) stage: Duty,
-    pub(super) report: OrchestratorReport,
-    /// When the present duty began.
-    since: u64,
-}
-
-/// What the orchestrator is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
-    /// About to read an operation.
-    Read,
-    /// Does not start the submission before this cycle.
-    Wait(u64),
-    /// About to reserve.
-    Reserve,
-    /// Something is full; `seen` is the consumed count at the last attempt.
-    Blocked { on: Resource, seen: u64 },
-    /// Pays until this cycle, then acts.
-    Pay(u64, Action),
-    /// The program is over.
-    Done,
-}
-
-/// What the orchestrator does when it has paid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
-    Publish(SlotRef),
-    OpenScope,
-    CloseScope,
-}
-
 impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
@@ -127,7 +94,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
+            clerk: Clerk::new(),
             now: 0,
             floor,
             observer,
@@ -166,7 +133,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.advance(next);
             self.now = next;
         }
-        self.clerk.close(self.now);
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.close(self.now) {
+            self.observer.orchestrator(phase, since, self.now);
+        }
         Ok(())
     }
 
@@ -245,6 +215,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
+            self.observer.policy_acts(self.now);
             if !self.policy.on_control(&control, self.now) {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
                 let policy = self.policy.name();
@@ -264,6 +235,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     }
 
     fn release_child(&mut self, child: SlotRef) {
+        self.observer.child_released(child, self.now);
         if self.window.satisfy(child) {
             self.outcomes(|_, _, outcomes| outcomes.ready(child));
             self.obey();
@@ -294,7 +266,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
-            self.jobs.push(Job::Complete(worker));
+            self.push(Job::Complete(worker));
         }
     }
 
@@ -308,6 +280,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
             Job::Join(slot) => self.completion_cost(slot),
         };
+        self.tell(job, JobStep::Begun(cost));
         if cost == 0 {
             self.take_effect(job);
         } else {
@@ -332,6 +305,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     #[inline]
     fn take_effect(&mut self, job: Job) {
+        self.tell(job, JobStep::Done);
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
@@ -467,6 +441,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
             self.ledger.again(Class::from_bits(slot.job.class()));
+            self.observer.ready(end.task, slot_ref, end.kind, self.now);
             self.obey();
             return;
         }
@@ -558,6 +533,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     *now,
                 );
             });
+            observer.occupied(ring, window, *now);
         }
         while let Some(slot) = self.lists.dropped.pop() {
             self.drop_task(slot, "ready queue full");
@@ -571,6 +547,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
+        self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -584,12 +561,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             match self.clerk.stage {
                 Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
+                Duty::Wait(_) => self.turn(Duty::Reserve),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
+                    self.turn(Duty::Read);
                     self.act(action)?;
-                    self.clerk.turn(Duty::Read, self.now);
                     changed = true;
                 }
                 Duty::Done => return Ok(changed),
@@ -606,14 +583,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             let step = self.orchestrator.read(&self.window)?;
             match step {
                 Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                 }
                 Step::Submit => changed |= self.reserve()?,
                 Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
                 Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
-                    self.clerk.turn(Duty::Done, self.now);
+                    self.turn(Duty::Done);
                 }
             }
             if !matches!(self.clerk.stage, Duty::Read) {
@@ -630,12 +607,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
                 self.ledger.supply(Supply::Working);
                 self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
-                self.clerk.turn(Duty::Blocked { on, seen: self.lists.consumed }, self.now);
+                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
                 Ok(false)
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
@@ -646,11 +624,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
-            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
+            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return Ok(false);
         }
         if !matches!(self.clerk.stage, Duty::Read) {
-            self.clerk.turn(Duty::Read, self.now);
+            self.turn(Duty::Read);
         }
         self.act(action)?;
         Ok(true)
@@ -696,7 +674,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
-        self.jobs.push(Job::Admit(slot_ref));
+        self.push(Job::Admit(slot_ref));
         Ok(())
     }
 
@@ -755,6 +733,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn hand_out(&mut self) -> bool {
         let mut changed = false;
+        self.observer.policy_acts(self.now);
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {
@@ -769,9 +748,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.policy.dispatch(&mut stage);
         self.obey();
         changed |= !self.placed.is_empty();
-        for leader in self.placed.drain(..) {
-            self.jobs.push(Job::Dispatch(leader));
+        for index in 0..self.placed.len() {
+            let leader = self.placed[index];
+            self.tell_placed(leader);
+            self.push(Job::Dispatch(leader));
         }
+        self.placed.clear();
         changed
     }
 
@@ -791,47 +773,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Moments of the task in a slot.
     pub(super) fn times(&self, slot: SlotRef) -> &Times {
         &self.times[slot as usize]
-    }
-}
-
-impl Clerk {
-    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
-    #[inline]
-    fn turn(&mut self, duty: Duty, now: u64) {
-        let same_wait = match (self.stage, duty) {
-            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
-            _ => false,
-        };
-        if !same_wait {
-            let span = now - self.since;
-            self.since = now;
-            match self.stage {
-                Duty::Read | Duty::Reserve => {}
-                Duty::Wait(_) => self.report.waiting += span,
-                Duty::Pay(..) => self.report.working += span,
-                Duty::Done => self.report.done += span,
-                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
-            }
-        }
-        self.stage = duty;
-    }
-
-    /// Books the time of the last duty. A wait that never ended counts as stuck.
-    fn close(&mut self, now: u64) {
-        if matches!(self.stage, Duty::Blocked { .. }) {
-            self.report.stuck = now - self.since;
-        } else {
-            self.turn(self.stage, now);
-        }
-    }
-}
-
-fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
-    match resource {
-        Resource::Window => &mut blocked.window,
-        Resource::Heap => &mut blocked.heap,
-        Resource::Deps => &mut blocked.deps,
-        Resource::Tensors => &mut blocked.tensors,
     }
 }
 
@@ -868,8 +809,13 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);
+        self.observer.ready(slot.task(), slot_ref, kind, self.now);
         if kind == TaskType::None {
             self.ledger.all_placed(class);
+            if O::WATCHES {
+                let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
+                self.observer.job(&job, JobStep::Queued, self.now);
+            }
             self.jobs.push(Job::Join(slot_ref));
             return;
         }

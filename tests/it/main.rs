@@ -9,4 +9,5 @@ mod model;
 mod policies;
 mod program;
 mod programs;
+mod reports;
 mod tidy;
