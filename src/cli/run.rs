@@ -1,12 +1,12 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
 use super::observe::{Progress, Watch};
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
+use ptosim::engine;
 use ptosim::report::{Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, wrap, write_json};
 use ptosim::workload::Workload;
-use ptosim::{engine, workload};
 use std::io::{self, BufWriter, Write};
 
 /// Run a workload and report where the cycles went
@@ -23,6 +23,8 @@ pub struct Args {
     workload: String,
     #[command(flatten)]
     machine: MachineArgs,
+    #[command(flatten)]
+    import: ImportArgs,
     /// Scheduling policy
     #[arg(long, value_name = "NAME", default_value = "pto")]
     policy: String,
@@ -56,7 +58,7 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let workload = workload::open(&args.workload)?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args)?;
     let report = simulate(workload.as_ref(), &machine, &mut outputs)?;
     outputs.commit(args, &report)?;
@@ -70,6 +72,7 @@ fn simulate(workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -
         engine::run(workload, machine, &mut outputs.watch)
     }?;
     outputs.watch.progress = None;
+    report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
     Ok(report)
