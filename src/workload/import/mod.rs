@@ -8,10 +8,13 @@
 //! ```
 
 mod file;
+mod hicann;
 mod number;
 mod rules;
+mod simpler;
 mod sketch;
 mod stg;
+mod wfformat;
 
 pub use file::Input;
 pub use rules::Rules;
@@ -56,7 +59,7 @@ pub trait Format: Sync {
 /// All foreign formats, in the order in which they are tried.
 #[must_use]
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&stg::Stg]
+    &[&stg::Stg, &wfformat::WfFormat, &hicann::Hicann, &simpler::Simpler]
 }
 
 /// Where dependencies come from.

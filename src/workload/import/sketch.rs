@@ -24,7 +24,8 @@ pub struct Sketch {
     lines: Vec<u64>,
     symbols: Symbols,
     buffers: Symbols,
-    sizes: Vec<u64>,
+    /// Sizes of buffers that outlive the run; `None` for those that tasks allocate.
+    sizes: Vec<Option<u64>>,
     /// What the user should know about the way the file was read.
     pub notes: Vec<String>,
 }
@@ -74,11 +75,17 @@ impl Sketch {
 
     /// All of a buffer that outlives the run, declared at its first use. Later sizes that are larger win.
     pub fn buffer(&mut self, name: &str, bytes: u64) -> Region {
+        let buffer = self.heap_buffer(name);
+        let size = &mut self.sizes[buffer.0 as usize];
+        *size = Some(size.unwrap_or(0).max(bytes));
+        Region::range(buffer, 0, bytes)
+    }
+
+    /// A buffer that tasks allocate.
+    pub fn heap_buffer(&mut self, name: &str) -> BufferId {
         let Symbol(number) = self.buffers.intern(name);
-        let number = number as usize;
-        self.sizes.resize(self.sizes.len().max(number + 1), 0);
-        self.sizes[number] = self.sizes[number].max(bytes);
-        Region::range(BufferId(number as u32), 0, self.sizes[number])
+        self.sizes.resize(self.sizes.len().max(number as usize + 1), None);
+        BufferId(number)
     }
 
     /// What messages call the task at a place.
@@ -92,22 +99,34 @@ impl Sketch {
     ///
     /// # Errors
     /// When tasks wait for themselves or for each other in a circle; names them.
-    pub fn finish(mut self, input: &Input, rules: &Rules) -> Result<Program, WorkloadError> {
+    pub fn finish(self, input: &Input, rules: &Rules) -> Result<Program, WorkloadError> {
+        self.settle(input, rules).map(|(content, _)| Program { content: Arc::new(content) })
+    }
+
+    /// As [`Sketch::finish`], for readers that change more; also gives the place in the sketch of every task.
+    ///
+    /// # Errors
+    /// As [`Sketch::finish`].
+    pub(super) fn settle(mut self, input: &Input, rules: &Rules) -> Result<(Content, Vec<usize>), WorkloadError> {
         if self.tasks.is_empty() {
             return Err(input.error("no tasks; is the file complete, and is --from right?"));
         }
         rules.apply(&mut self.tasks, &self.symbols).map_err(|fault| input.error(fault))?;
-        let order = self.order().map_err(|fault| input.error(fault))?;
-        if let Some(order) = order {
-            self.reorder(&order);
-        }
+        let order = match self.order().map_err(|fault| input.error(fault))? {
+            None => (0..self.tasks.len()).collect(),
+            Some(order) => {
+                self.reorder(&order);
+                order
+            }
+        };
         for task in &mut self.tasks {
             task.deps.sort_unstable();
             task.deps.dedup();
         }
-        let buffers = self.sizes.iter().enumerate();
-        let mut operations: Vec<Operation> =
-            buffers.map(|(number, &bytes)| Operation::Buffer { buffer: BufferId(number as u32), bytes }).collect();
+        let declared = |(number, bytes): (usize, &Option<u64>)| {
+            bytes.map(|bytes| Operation::Buffer { buffer: BufferId(number as u32), bytes })
+        };
+        let mut operations: Vec<Operation> = self.sizes.iter().enumerate().filter_map(declared).collect();
         let mut lines = Vec::new();
         if self.lines.len() == self.tasks.len() && operations.is_empty() {
             lines = self.lines;
@@ -123,7 +142,7 @@ impl Sketch {
             controls: Vec::new(),
             notes: self.notes,
         };
-        Ok(Program { content: Arc::new(content) })
+        Ok((content, order))
     }
 
     /// The places in an order in which producers come first, as near to the file's as can be; `None` when the file is in
