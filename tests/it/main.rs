@@ -4,6 +4,7 @@ mod acceptance;
 mod by_hand;
 mod check;
 mod differential;
+mod formats;
 mod invariants;
 mod model;
 mod policies;
