@@ -6,6 +6,7 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
+use super::adaptive::Adaptive;
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
@@ -50,6 +51,9 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) notes: Vec<String>,
     /// When and why the policy stopped the run.
     pub(super) halt: Option<(u64, Halt)>,
+    /// Nothing more is submitted, and what becomes READY now is dropped.
+    is_shut_down: bool,
+    pub(super) adaptive: Option<Adaptive>,
 }
 
 /// What a change of the window leaves to do.
@@ -134,6 +138,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             family: Family::default(),
             notes: Vec::new(),
             halt: None,
+            is_shut_down: false,
+            adaptive: Adaptive::new(machine),
             window,
         }
     }
@@ -150,7 +156,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else { break };
+            let Some(next) = self.next_moment() else {
+                if self.widen() {
+                    continue;
+                }
+                break;
+            };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
@@ -176,6 +187,16 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 return Ok(());
             }
         }
+    }
+
+    /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
+    fn widen(&mut self) -> bool {
+        let is_blocked = matches!(self.clerk.stage, Duty::Blocked { on: Resource::Window, .. });
+        let grows = is_blocked && self.adaptive.as_mut().is_some_and(Adaptive::grow);
+        if grows {
+            self.clerk.turn(Duty::Reserve, self.now);
+        }
+        grows
     }
 
     #[inline]
@@ -206,7 +227,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     fn control(&mut self) -> bool {
         let mut changed = false;
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
-            if !self.policy.on_control(&control, self.now) {
+            let is_known = self.policy.on_control(&control, self.now);
+            if !is_known && control.command == "shutdown" {
+                self.shut_down();
+            } else if !is_known {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
                 let policy = self.policy.name();
                 self.notes
@@ -216,6 +240,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             changed = true;
         }
         changed
+    }
+
+    /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
+    fn shut_down(&mut self) {
+        self.is_shut_down = true;
+        self.notes.push(format!("shut down at {}: what was READY then has run, nothing else", self.now));
     }
 
     /// Children whose parent started long enough ago.
@@ -268,8 +298,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let cost = match job {
             Job::Admit(_) => costs.admit,
             Job::Dispatch(_) => costs.dispatch,
-            Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
-            Job::Join(slot) => self.completion_cost(slot),
+            Job::Complete(_) | Job::Join(_) if self.machine.rules.completion_batch > 1 => return self.begin_batch(job),
+            Job::Complete(_) | Job::Join(_) => costs.complete.saturating_add(self.edge_cost(job)),
         };
         if cost == 0 {
             self.take_effect(job);
@@ -278,16 +308,38 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// A completion and those that wait right behind it are one job, which pays for all their edges but completes once.
+    fn begin_batch(&mut self, first: Job) {
+        let mut batch = vec![first];
+        while batch.len() < self.machine.rules.completion_batch as usize
+            && let Some(next) = self.jobs.take_completion()
+        {
+            batch.push(next);
+        }
+        let edges = batch.iter().map(|&job| self.edge_cost(job)).fold(0, u64::saturating_add);
+        let cost = self.machine.scheduler.complete.saturating_add(edges);
+        if cost == 0 {
+            batch.into_iter().for_each(|job| self.take_effect(job));
+        } else {
+            self.jobs.run_batch(batch, self.now, cost);
+        }
+    }
+
     /// The last of a task's blocks to be taken also pays for the consumers linked by then.
     #[inline]
-    fn completion_cost(&self, slot: SlotRef) -> u64 {
+    fn edge_cost(&self, completion: Job) -> u64 {
         let costs = &self.machine.scheduler;
+        let slot = match completion {
+            Job::Complete(worker) => self.floor.worker(worker).block.slot,
+            Job::Join(slot) | Job::Admit(slot) => slot,
+            Job::Dispatch(_) => return 0,
+        };
         let to_take = &self.window.slot(slot).job.to_take;
         to_take.store(to_take.load(Relaxed) - 1, Relaxed);
         if costs.edge == 0 || to_take.load(Relaxed) > 0 {
-            return costs.complete;
+            return 0;
         }
-        costs.complete.saturating_add(costs.edge.saturating_mul(self.window.count_consumers(slot)))
+        costs.edge.saturating_mul(self.window.count_consumers(slot))
     }
 
     #[inline]
@@ -475,6 +527,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             observer: self.observer,
             now: self.now,
             by_admission: false,
+            is_shut_down: self.is_shut_down,
         };
         act(&self.window, &mut self.orchestrator, &mut follow_up);
         while let Some(slot) = follow_up.lists.cancelled.pop() {
@@ -490,7 +543,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             });
         }
         while let Some(slot) = self.lists.dropped.pop() {
-            self.drop_task(slot, "ready queue full");
+            self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
         }
     }
 
@@ -512,6 +565,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut changed = false;
         loop {
             match self.clerk.stage {
+                Duty::Read | Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } if self.is_shut_down => {
+                    self.stop_submitting();
+                    return Ok(true);
+                }
                 Duty::Read => self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
                 Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
@@ -548,10 +605,33 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         Ok(())
     }
 
+    /// The program ends here: open scopes close, and no operation follows.
+    #[cold]
+    fn stop_submitting(&mut self) {
+        while !self.orchestrator.scopes().is_empty() {
+            self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+        }
+        self.ledger.supply(Supply::Done);
+        self.clerk.turn(Duty::Done, self.now);
+    }
+
+    /// Whether an adaptive window refuses the task at hand.
+    fn is_too_narrow(&mut self) -> bool {
+        let Some(adaptive) = &mut self.adaptive else { return false };
+        let ring = self.window.ring(self.orchestrator.ring());
+        !adaptive.admits(ring, self.now, self.clerk.blocked_on_window(self.now))
+    }
+
     /// Tries to reserve what the task at hand needs; false if it must wait.
     #[inline]
     fn reserve(&mut self) -> Result<bool, RunError> {
-        match self.orchestrator.try_reserve(&self.window) {
+        let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
+        let reserved = if is_too_narrow {
+            Err(Refusal::Full(Resource::Window))
+        } else {
+            self.orchestrator.try_reserve(&self.window)
+        };
+        match reserved {
             Ok((slot, edges)) => {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
@@ -729,6 +809,12 @@ impl Clerk {
         self.stage = duty;
     }
 
+    /// Cycles spent waiting for a slot until now.
+    fn blocked_on_window(&self, now: u64) -> u64 {
+        let is_blocked = matches!(self.stage, Duty::Blocked { on: Resource::Window, .. });
+        self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
+    }
+
     /// Books the time of the last duty. A wait that never ended counts as stuck.
     fn close(&mut self, now: u64) {
         if matches!(self.stage, Duty::Blocked { .. }) {
@@ -764,6 +850,7 @@ struct FollowUp<'a, P, O> {
     observer: &'a mut O,
     now: u64,
     by_admission: bool,
+    is_shut_down: bool,
 }
 
 impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
@@ -778,6 +865,11 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         if slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
             self.lists.cancelled.push(slot_ref);
+            return;
+        }
+        if self.is_shut_down {
+            self.policy.on_cancel(slot_ref, slot.task(), self.now);
+            self.lists.dropped.push(slot_ref);
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);

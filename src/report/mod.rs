@@ -9,6 +9,7 @@ mod csv;
 mod deadlock;
 mod json;
 mod memory;
+mod operations;
 mod output;
 #[cfg(test)]
 mod sample;
@@ -22,6 +23,7 @@ pub use compare::{Comparison, Figures, Row, TypeFigures};
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
+pub use operations::Operations;
 pub use output::{Output, OutputError};
 pub use table::columns;
 pub use text::render;

@@ -8,3 +8,4 @@ mod model;
 mod policies;
 mod program;
 mod programs;
+mod units_pto;
