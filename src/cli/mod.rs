@@ -1,6 +1,8 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
 mod compare;
+mod generate;
+mod kernels;
 mod machines;
 mod observe;
 mod run;
@@ -38,6 +40,8 @@ pub struct Cli {
 enum Command {
     Run(run::Args),
     Compare(compare::Args),
+    Gen(generate::Args),
+    Kernels(kernels::Args),
     Machines(machines::Args),
 }
 
@@ -50,6 +54,8 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Gen(args) => generate::run(&args),
+            Command::Kernels(args) => kernels::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }

@@ -1,14 +1,16 @@
 //! Drives orchestrator, window, scheduler, policy and machine through a workload.
 
-use crate::config::{ConfigError, Machine};
+pub use crate::error::RunError;
+
+use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Choice, Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{Resource, SlotRef, Window};
-use crate::workload::{Symbols, Workload, WorkloadError};
+use crate::window::{SlotRef, Window};
+use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
 mod adaptive;
@@ -147,30 +149,11 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     }
 }
 
-/// Why a run did not come to a report.
-#[derive(thiserror::Error, Debug)]
-pub enum RunError {
-    /// The workload cannot be read.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The settings cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A task asks for something the machine can never give; the message names task, line, value and remedy.
-    #[error("{0}")]
-    Task(String),
-    /// A task asks for more than the whole of a resource.
-    #[error("{message}")]
-    TooLarge {
-        /// What is too small.
-        resource: Resource,
-        /// Task, line, value and remedy.
-        message: String,
-    },
-}
-
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
 pub trait Observer {
+    /// Whether it looks at all; what is only computed for observers is left out otherwise.
+    const WATCHES: bool = true;
+
     /// A block started on a worker. A MIX block gives one row for each of its workers.
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
@@ -247,4 +230,6 @@ pub struct BlockRow {
 }
 
 /// The observer that does not look.
-impl Observer for () {}
+impl Observer for () {
+    const WATCHES: bool = false;
+}

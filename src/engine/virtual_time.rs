@@ -22,7 +22,7 @@ use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
 use crate::workload::{Control, Cost};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A run in progress.
@@ -41,6 +41,10 @@ pub(super) struct Sim<'a, P, O> {
     observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Whether a block ends at the moment at which it started.
+    ends_now: bool,
+    /// When blocks being picked up start, in that order.
+    pickups: VecDeque<(u64, Class)>,
     times: Vec<Times>,
     path_costs: PathCosts,
     placed: Vec<u32>,
@@ -116,7 +120,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
         let floor = Floor::new(&machine.workers);
-        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
+        let costs = &machine.scheduler;
+        let has_costs = costs.admit + costs.complete + costs.edge + costs.dispatch > 0;
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
         Sim {
             machine,
             orchestrator,
@@ -130,6 +136,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             floor,
             observer,
             ends: BinaryHeap::new(),
+            ends_now: false,
+            pickups: VecDeque::new(),
             times: vec![Times::default(); window.n_slots()],
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
@@ -160,6 +168,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 if self.widen() {
                     continue;
                 }
+                self.check_clock()?;
                 break;
             };
             debug_assert!(next > self.now, "time stands still at {next}");
@@ -170,20 +179,35 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         Ok(())
     }
 
+    /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
+    fn check_clock(&self) -> Result<(), RunError> {
+        let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
+        if self.ends.is_empty() && self.jobs.next_end().is_none() && !waits {
+            return Ok(());
+        }
+        let task = self.ends.peek().map_or_else(
+            || format!("task {}", self.orchestrator.next_task()),
+            |&Reverse((_, key))| format!("task {}", self.window.slot(self.floor.worker(key / 2).block.slot).task()),
+        );
+        Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
+    }
+
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = self.control() | self.collect_ends() | self.release_children();
+            if !self.controls.is_empty() {
+                self.control();
+            }
+            self.collect_ends();
+            if !self.family.is_settled() {
+                self.release_children();
+            }
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
-                changed = true;
             }
-            while let Some(job) = self.jobs.take() {
-                self.begin(job);
-                changed = true;
-            }
-            changed |= self.orchestrate()?;
-            if !changed && !self.hand_out() {
+            // Steps 1 to 3 have nothing more to do now, unless a block without cycles has just started.
+            while (self.take_jobs() | self.orchestrate()?) && !self.ends_now {}
+            if !self.ends_now && !self.hand_out() {
                 return Ok(());
             }
         }
@@ -199,11 +223,25 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         grows
     }
 
+    /// Step 4: free threads take jobs; true if they did.
+    #[inline]
+    fn take_jobs(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(job) = self.jobs.take() {
+            self.begin(job);
+            changed = true;
+        }
+        changed
+    }
+
     #[inline]
     fn next_moment(&self) -> Option<u64> {
         let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
+        }
+        if let Some(&(start, _)) = self.pickups.front() {
+            next = next.min(start);
         }
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
@@ -224,8 +262,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 1: timed commands.
     #[inline]
-    fn control(&mut self) -> bool {
-        let mut changed = false;
+    fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
             let is_known = self.policy.on_control(&control, self.now);
             if !is_known && control.command == "shutdown" {
@@ -237,9 +274,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     .push(format!("control `{}`{line} is not known to policy {policy}: ignored", control.command));
             }
             self.obey();
-            changed = true;
         }
-        changed
     }
 
     /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
@@ -250,13 +285,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Children whose parent started long enough ago.
     #[inline]
-    fn release_children(&mut self) -> bool {
-        let mut changed = false;
+    fn release_children(&mut self) {
         while let Some(child) = self.family.pop_due(self.now) {
             self.release_child(child);
-            changed = true;
         }
-        changed
     }
 
     fn release_child(&mut self, child: SlotRef) {
@@ -270,8 +302,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
-    fn collect_ends(&mut self) -> bool {
-        let mut changed = false;
+    fn collect_ends(&mut self) {
+        self.ends_now = false;
+        while let Some(&(start, class)) = self.pickups.front()
+            && start == self.now
+        {
+            self.pickups.pop_front();
+            self.ledger.block_started(class);
+        }
         while let Some(&Reverse((end, key))) = self.ends.peek()
             && end == self.now
         {
@@ -281,14 +319,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.ledger.ended_early(worker);
                 continue;
             }
-            let block = self.floor.worker(worker).block;
-            for &id in block.crew.ids() {
+            for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
             self.jobs.push(Job::Complete(worker));
-            changed = true;
         }
-        changed
     }
 
     /// Step 4: a free thread takes a job.
@@ -329,6 +364,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn edge_cost(&self, completion: Job) -> u64 {
         let costs = &self.machine.scheduler;
+        if costs.edge == 0 {
+            return 0;
+        }
         let slot = match completion {
             Job::Complete(worker) => self.floor.worker(worker).block.slot,
             Job::Join(slot) | Job::Admit(slot) => slot,
@@ -336,7 +374,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         };
         let to_take = &self.window.slot(slot).job.to_take;
         to_take.store(to_take.load(Relaxed) - 1, Relaxed);
-        if costs.edge == 0 || to_take.load(Relaxed) > 0 {
+        if to_take.load(Relaxed) > 0 {
             return 0;
         }
         costs.edge.saturating_mul(self.window.count_consumers(slot))
@@ -349,19 +387,28 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Dispatch(worker) => self.start(worker),
             Job::Join(slot) => self.finish(slot, None),
             Job::Complete(worker) => {
-                let block = self.floor.worker(worker).block;
+                let block = &self.floor.worker(worker).block;
+                let slot = block.slot;
                 self.tally.end_to_completed.record(self.now - block.end);
-                for &id in block.crew.ids() {
-                    self.floor.give_back(id);
-                    self.ledger.freed(id);
+                if block.crew.ids().len() == 1 {
+                    self.free(worker);
+                } else {
+                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
                 }
-                let to_finish = &self.window.slot(block.slot).job.to_finish;
-                to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
-                if to_finish.load(Relaxed) == 0 {
-                    self.finish(block.slot, Some(worker));
+                let to_finish = &self.window.slot(slot).job.to_finish;
+                let left = to_finish.load(Relaxed) - 1;
+                to_finish.store(left, Relaxed);
+                if left == 0 {
+                    self.finish(slot, Some(worker));
                 }
             }
         }
+    }
+
+    #[inline]
+    fn free(&mut self, worker: u32) {
+        self.floor.give_back(worker);
+        self.ledger.freed(worker);
     }
 
     #[inline]
@@ -370,7 +417,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         task.job.set(flag::ADMITTED);
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
-            self.ledger.admitted(Class::of(task.job.kind(), task.job.units()));
+            self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if self.window.satisfy(slot) {
             self.outcomes(|_, _, outcomes| {
@@ -384,57 +431,78 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// A dispatched block starts after its pickup.
     #[inline]
     fn start(&mut self, leader: u32) {
-        let block = self.floor.worker(leader).block;
-        let slot = self.window.slot(block.slot);
-        let job = &slot.job;
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
-        let times = self.times[block.slot as usize];
-        self.window.start(block.slot);
-        self.ledger.block_started(Class::of(job.kind(), job.units()));
+        self.window.start(slot_ref);
+        let class = Class::from_bits(slot.job.class());
+        if start == self.now {
+            self.ledger.block_started(class);
+        } else {
+            self.pickups.push_back((start, class));
+        }
+        let times = &mut self.times[slot_ref as usize];
+        if index == 0 {
+            times.start = start;
+        }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let kernel = job.kernel.load(Relaxed);
-        let mut row = BlockRow {
-            task: slot.task(),
-            block: block.index,
-            worker: WorkerId(leader),
-            submit: times.submit,
-            ready: times.ready,
-            start,
-            end: start,
-            name: symbol(job.name.load(Relaxed)),
-            kernel: symbol(kernel),
-            kind: job.kind(),
-        };
-        let mut last = 0;
-        for &id in block.crew.ids() {
-            let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
-            let cycles = if on_cube { job.cycles.load(Relaxed) } else { job.vector_cycles.load(Relaxed) };
-            let end = start.saturating_add(cycles);
-            self.floor.worker_mut(id).clock = end;
-            self.ledger.runs(id, block.placed, start, end);
-            self.tally.ran(kernel, cycles);
-            (row.worker, row.end) = (WorkerId(id), end);
+        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        if index == 0 && !self.family.is_empty() {
+            let task = self.window.slot(slot_ref).task();
+            self.family.parent_started(task, start);
+            self.release_children();
+        }
+        self.floor.worker_mut(leader).block.end = end;
+        self.ends_now |= end == self.now;
+        self.ends.push(Reverse((end, 2 * leader + 1)));
+    }
+
+    /// A MIX block runs on all its workers; returns when the last of them ends.
+    fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
+            let end = self.floor.worker(id).clock;
+            if end < last {
+                self.ends_now |= end == self.now;
+                self.ends.push(Reverse((end, 2 * id)));
+            }
+        }
+        last
+    }
+
+    /// A worker runs its part of the block led by `leader`; returns when it ends.
+    #[inline]
+    fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
+        let slot = self.window.slot(slot_ref);
+        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let end = start.saturating_add(cycles);
+        let kernel = slot.job.kernel.load(Relaxed);
+        self.floor.worker_mut(id).clock = end;
+        self.ledger.runs(id, placed, start, end);
+        self.tally.ran(kernel, cycles);
+        if O::WATCHES {
+            let times = &self.times[slot_ref as usize];
+            let row = BlockRow {
+                task: slot.task(),
+                block: index,
+                worker: WorkerId(id),
+                submit: times.submit,
+                ready: times.ready,
+                start,
+                end,
+                name: symbol(slot.job.name.load(Relaxed)),
+                kernel: symbol(kernel),
+                kind: slot.job.kind(),
+            };
             self.observer.block(&row, self.orchestrator.source().symbols());
-            last = last.max(end);
         }
-        if job.has(flag::PER_KIND) {
-            for &id in block.crew.ids() {
-                let end = self.floor.worker(id).clock;
-                if end < last {
-                    self.ends.push(Reverse((end, 2 * id)));
-                }
-            }
-        }
-        if block.index == 0 {
-            self.times[block.slot as usize].start = start;
-            if !self.family.is_empty() {
-                self.family.parent_started(row.task, start);
-                self.release_children();
-            }
-        }
-        self.floor.worker_mut(leader).block.end = last;
-        self.ends.push(Reverse((last, 2 * leader + 1)));
+        end
     }
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
@@ -448,7 +516,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
-            self.ledger.again(Class::of(end.kind, slot.job.units()));
+            self.ledger.again(Class::from_bits(slot.job.class()));
             self.obey();
             return;
         }
@@ -553,7 +621,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let task = self.window.slot(slot).task();
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
-        self.ledger.all_placed(Class::of(job.kind(), job.units()));
+        self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -569,15 +637,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.stop_submitting();
                     return Ok(true);
                 }
-                Duty::Read => self.read()?,
+                Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
                 Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
-                Duty::Reserve | Duty::Blocked { .. } => {
-                    if !self.reserve()? {
-                        return Ok(changed);
-                    }
-                }
+                Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
                     self.act(action)?;
                     self.clerk.turn(Duty::Read, self.now);
@@ -588,21 +652,29 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// Reads operations and carries them out as long as they cost nothing and nothing is full; true if anything changed.
     #[inline]
-    fn read(&mut self) -> Result<(), RunError> {
-        let scope = self.now.saturating_add(self.machine.orchestrator.scope);
-        let duty = match self.orchestrator.read(&self.window)? {
-            Step::Submit if self.orchestrator.task.submit_at > self.now => Duty::Wait(self.orchestrator.task.submit_at),
-            Step::Submit => Duty::Reserve,
-            Step::ScopeBegin => Duty::Pay(scope, Action::OpenScope),
-            Step::ScopeEnd => Duty::Pay(scope, Action::CloseScope),
-            Step::Done => {
-                self.ledger.supply(Supply::Done);
-                Duty::Done
+    fn read(&mut self) -> Result<bool, RunError> {
+        let mut changed = false;
+        let scope = self.machine.orchestrator.scope;
+        loop {
+            let step = self.orchestrator.read(&self.window)?;
+            match step {
+                Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                }
+                Step::Submit => changed |= self.reserve()?,
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
+                Step::Done => {
+                    self.ledger.supply(Supply::Done);
+                    self.clerk.turn(Duty::Done, self.now);
+                }
             }
-        };
-        self.clerk.turn(duty, self.now);
-        Ok(())
+            if !matches!(self.clerk.stage, Duty::Read) {
+                return Ok(changed);
+            }
+        }
     }
 
     /// The program ends here: open scopes close, and no operation follows.
@@ -622,7 +694,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         !adaptive.admits(ring, self.now, self.clerk.blocked_on_window(self.now))
     }
 
-    /// Tries to reserve what the task at hand needs; false if it must wait.
+    /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
     #[inline]
     fn reserve(&mut self) -> Result<bool, RunError> {
         let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
@@ -637,8 +709,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
                 self.ledger.supply(Supply::Working);
-                self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), Action::Publish(slot)), self.now);
-                Ok(true)
+                self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -647,6 +718,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
         }
+    }
+
+    /// Acts after a cost; true if that is at once.
+    #[inline]
+    fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
+        if cost > 0 {
+            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
+            return Ok(false);
+        }
+        if !matches!(self.clerk.stage, Duty::Read) {
+            self.clerk.turn(Duty::Read, self.now);
+        }
+        self.act(action)?;
+        Ok(true)
     }
 
     #[inline]
@@ -685,7 +770,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.observer.submitted(task, slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
-        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
+        self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
@@ -860,7 +945,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         let times = &mut self.times[slot_ref as usize];
         times.ready = self.now;
         let kind = slot.job.kind();
-        let class = Class::of(kind, slot.job.units());
+        let class = Class::from_bits(slot.job.class());
         self.ledger.ready(class);
         if slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
@@ -888,7 +973,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
     fn unblocked(&mut self, slot: SlotRef) {
         let job = &self.window.slot(slot).job;
         if !job.has(flag::ADMITTED) {
-            self.ledger.unblocked(Class::of(job.kind(), job.units()));
+            self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }
 

@@ -8,4 +8,5 @@ mod model;
 mod policies;
 mod program;
 mod programs;
+mod tidy;
 mod units_pto;

@@ -2,7 +2,8 @@
 
 mod arguments;
 mod compare;
+mod generate;
 mod machines;
-mod needs_engine;
 mod outputs;
 mod program;
+mod runs;
