@@ -3,7 +3,10 @@
 //! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
+pub mod cyber;
+pub mod orleans;
 mod pto;
+pub mod settings;
 
 pub use pto::Pto;
 
