@@ -579,8 +579,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
                 }
                 Step::Submit => changed |= self.reserve()?,
-                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
-                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
                     self.clerk.turn(Duty::Done, self.now);
@@ -601,7 +601,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
                 self.ledger.supply(Supply::Working);
-                Ok(self.pay(cost, Action::Publish(slot)))
+                self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -614,16 +614,16 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Acts after a cost; true if that is at once.
     #[inline]
-    fn pay(&mut self, cost: u64, action: Action) -> bool {
+    fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
             self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
-            return false;
+            return Ok(false);
         }
         if self.clerk.stage != Duty::Read {
             self.clerk.turn(Duty::Read, self.now);
         }
-        self.act(action);
-        true
+        self.act(action)?;
+        Ok(true)
     }
 
     #[inline]
@@ -673,8 +673,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The error for a task that can never run under this policy.
     #[cold]
     fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
-        let line = self.times(slot).line.map_or_else(String::new, |line| format!(" (line {line})"));
-        RunError::Task(format!("task {} `{}`{line}: {why}", self.window.slot(slot).task(), self.name_of(slot)))
+        let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
+        RunError::Task(format!("{place}task {task} `{}`: {why}", self.name_of(slot)))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
