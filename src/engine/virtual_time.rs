@@ -781,8 +781,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The error for a task that can never run under this policy.
     #[cold]
     fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
-        let line = self.times(slot).line.map_or_else(String::new, |line| format!(" (line {line})"));
-        RunError::Task(format!("task {} `{}`{line}: {why}", self.window.slot(slot).task(), self.name_of(slot)))
+        let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
+        RunError::Task(format!("{place}task {task} `{}`: {why}", self.name_of(slot)))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a

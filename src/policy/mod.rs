@@ -4,9 +4,11 @@
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
 pub mod config;
+pub mod cyber;
 pub mod heft;
 mod lifo;
 mod ordered;
+pub mod orleans;
 mod own_queues;
 mod per_worker;
 pub mod predictive;
@@ -14,6 +16,7 @@ mod pto;
 mod queue_book;
 mod random;
 mod select;
+pub mod settings;
 mod shortest;
 pub mod static_list;
 mod steal;
