@@ -54,7 +54,7 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let choice = args.policy.load()?;
+    let choice = args.policy.load(&machine)?;
     let workload = workload::open(&args.workload)?;
     let mut outputs = Outputs::open(args)?;
     let report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;

@@ -164,10 +164,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else {
-                if self.widen() {
-                    continue;
-                }
+            let next = match self.next_event() {
+                None if self.widen() || self.is_rescued() => continue,
+                event => event.into_iter().chain(self.next_timer()).min(),
+            };
+            let Some(next) = next else {
                 self.check_clock()?;
                 break;
             };
@@ -234,8 +235,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         changed
     }
 
+    /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
-    fn next_moment(&self) -> Option<u64> {
+    fn next_event(&self) -> Option<u64> {
         let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
@@ -246,11 +248,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
         }
-        if let Some(timer) = self.policy.next_timer()
-            && self.halt.is_none()
-        {
-            next = next.min(timer);
-        }
         if let Some(control) = self.controls.last() {
             next = next.min(control.at);
         }
@@ -258,6 +255,22 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             next = next.min(at);
         }
         (next != u64::MAX).then_some(next)
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<u64> {
+        if self.halt.is_some() { None } else { self.policy.next_timer() }
+    }
+
+    /// Asks the policy, when nothing else can happen and work is left, whether it can get the run going again.
+    #[cold]
+    fn is_rescued(&mut self) -> bool {
+        if self.halt.is_some() || self.is_complete() {
+            return false;
+        }
+        let rescued = self.policy.on_idle(self.now);
+        self.obey();
+        rescued
     }
 
     /// Step 1: timed commands.
@@ -514,11 +527,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.family.parent_started(slot.task(), self.now);
         }
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
-        if self.policy.on_end(&end, self.now) == AfterEnd::Again {
-            slot.job.rewind();
-            self.ledger.again(Class::from_bits(slot.job.class()));
-            self.obey();
-            return;
+        match self.policy.on_end(&end, self.now) {
+            AfterEnd::Complete => {}
+            AfterEnd::Again => {
+                slot.job.rewind();
+                self.ledger.again(Class::from_bits(slot.job.class()));
+                self.obey();
+                return;
+            }
+            AfterEnd::Abandon => {
+                let ended = &mut self.tally.ended;
+                *if failed { &mut ended.failed } else { &mut ended.cancelled } += 1;
+                self.obey();
+                return;
+            }
         }
         if failed {
             self.tally.ended.failed += 1;

@@ -198,7 +198,7 @@ fn pu_09_the_heap_wraps_when_its_beginning_is_free_again() {
 fn pu_10_scopes_match_and_nest_64_deep() {
     let read = |lines: &str| {
         let text = format!("{{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}}\n{lines}");
-        let trace = Stdin::from_reader(Box::new(std::io::Cursor::new(text.into_bytes())));
+        let trace = Stdin::from_reader("t", Box::new(std::io::Cursor::new(text.into_bytes())));
         simulate_with(&trace, &Machine::default(), &Choice::default(), &mut ()).map(|report| report.outcome)
     };
     let (begin, end) = ("{\"op\":\"scope_begin\"}\n", "{\"op\":\"scope_end\"}\n");

@@ -83,5 +83,5 @@ fn a_wrong_policy_or_configuration_is_told_with_the_nearest_right_one() {
     fs::write(folder.path().join("p.toml"), "[policy]\nnme = \"ray\"\n").expect("room on the disk");
     let ended = in_folder(folder.path(), "run x.jsonl --policy-config p.toml", "");
     assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("p.toml:2: unknown key `nme`; did you mean `name`?"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("p.toml:2: unknown field `nme`; did you mean `name`?"), "{}", ended.stderr);
 }
