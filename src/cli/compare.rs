@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
         return Err(Failure::Usage(format!("--json and --csv both write {path}; give them different files")));
     }
     let machine = args.machine.load()?;
-    let choices = args.choices()?;
+    let choices = args.choices(&machine)?;
     let workload = open(&args.workload)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
@@ -67,8 +67,9 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 
 impl Args {
     /// The policies asked for, each once, with the configuration they share.
-    fn choices(&self) -> Result<Vec<Choice>, ConfigError> {
-        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
+        let load = |path| Config::load(path, machine);
+        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
         let mut names: Vec<Name> = Vec::new();
         for name in &self.policies {
             let more = if name == "all" { Name::ALL.to_vec() } else { vec![name.trim().parse()?] };

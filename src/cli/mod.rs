@@ -145,8 +145,9 @@ struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    fn load(&self) -> Result<Choice, ConfigError> {
-        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    fn load(&self, machine: &Machine) -> Result<Choice, ConfigError> {
+        let load = |path| Config::load(path, machine);
+        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
         Choice::new(self.policy.as_deref(), config)
     }
 }

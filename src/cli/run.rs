@@ -56,7 +56,7 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let choice = args.policy.load()?;
+    let choice = args.policy.load(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args)?;
     let report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;

@@ -5,8 +5,12 @@ use crate::config::{Limits, Machine};
 use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::machine::Crew;
+use crate::policy::bmf::Bmf;
+use crate::policy::cyber::Cyber;
 use crate::policy::heft::{self, Heft};
+use crate::policy::orleans::Orleans;
 use crate::policy::predictive::{self, Predictive};
+use crate::policy::ray::Ray;
 use crate::policy::{Choice, Lifo, Name, Ordered, PerWorker, Plan, Random, Shortest, StaticList, Steal};
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
@@ -23,6 +27,26 @@ pub fn simulate_with<O: Observer>(
 ) -> Result<Report, RunError> {
     match choice.name {
         Name::Pto => simulate(workload, machine, observer),
+        Name::CyberClassic => {
+            let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::CyberChoreography => {
+            let policy = Cyber::choreography(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Orleans => {
+            let policy = Orleans::new(choice.config.orleans.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Bmf => {
+            let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Ray => {
+            let policy = Ray::new(&choice.config.ray, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
         Name::PerWorker => simulate_under(workload, machine, PerWorker::new(machine), observer),
         Name::Steal => simulate_under(workload, machine, Steal::new(machine), observer),
         Name::Predictive => {

@@ -15,6 +15,7 @@ use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
 
+mod adaptive;
 mod choose;
 mod clerk;
 mod deadlock;
@@ -120,6 +121,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     let mut notes: Vec<_> =
         moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     notes.append(&mut sim.notes);
+    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);
     let mut high_water = sim.tally.high_water();

@@ -234,13 +234,18 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let place = match (self.source.origin(), self.source.line()) {
+        format!("{}task {} `{}`: {message}", self.place(), self.next, self.task_name())
+    }
+
+    /// Where the operation at hand stands, as the beginning of a message.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match (self.source.origin(), self.source.line()) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
             (Some(file), None) => format!("{file}: "),
             (None, Some(line)) => format!("line {line}: "),
             (None, None) => String::new(),
-        };
-        format!("{place}task {} `{}`: {message}", self.next, self.task_name())
+        }
     }
 
     /// Name of the task at hand.

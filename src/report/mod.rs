@@ -12,6 +12,7 @@ mod csv;
 mod deadlock;
 mod json;
 mod memory;
+mod operations;
 mod output;
 #[cfg(test)]
 mod sample;
@@ -32,6 +33,7 @@ pub use critical_path::PathRecorder;
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
+pub use operations::Operations;
 pub use output::{Output, OutputError};
 pub use table::columns;
 pub use text::render;

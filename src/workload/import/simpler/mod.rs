@@ -55,7 +55,8 @@ impl Format for Simpler {
         let deps: Deps<'_> = input.json(REMEDY)?;
         let companions = Companions::find(input, options)?;
         let names = companions.names.as_ref().map(|names| names.json::<NameMap>(NAMES_REMEDY)).transpose()?;
-        let times = companions.records.as_ref().map(|records| Times::read(records, options.cycles_per_us())).transpose()?;
+        let times =
+            companions.records.as_ref().map(|records| Times::read(records, options.cycles_per_us())).transpose()?;
         let infer = options.edges == Some(Edges::Infer);
         let mut plan = Plan::new(&deps, input, infer);
         plan.tasks(names.as_ref(), times.as_ref()).and_then(|()| plan.edges()).map_err(|fault| input.error(fault))?;
