@@ -44,15 +44,16 @@ impl Class {
         })
     }
 
-    /// Classes that a worker type can run.
-    fn of_worker(kind: WorkerType) -> &'static [u8] {
-        match kind {
-            WorkerType::Cube => &[0, 4, 6],
-            WorkerType::Vector => &[1, 5, 6],
-            WorkerType::AiCpu => &[2],
-            WorkerType::Accelerator => &[3],
-            WorkerType::Any => &[0, 1, 2, 3],
-        }
+    /// The class with this number.
+    #[inline]
+    pub fn from_bits(bits: u32) -> Class {
+        Class(bits as u8 & 7)
+    }
+
+    /// Its number, below 8.
+    #[inline]
+    pub fn bits(self) -> u32 {
+        u32::from(self.0)
     }
 }
 
@@ -80,13 +81,66 @@ struct Crowd {
     starting: u64,
 }
 
-/// Running sums of one worker type.
+impl Crowd {
+    #[inline]
+    fn with(&self, other: &Crowd) -> Crowd {
+        Crowd {
+            pending: self.pending + other.pending,
+            admitting: self.admitting + other.admitting,
+            ready: self.ready + other.ready,
+            starting: self.starting + other.starting,
+        }
+    }
+}
+
+/// Idle cycles so far for one cause after the other: those of closed spans, and the span that is open.
+#[derive(Clone, Copy, Default, Debug)]
+struct Running {
+    closed: Sums,
+    cause: usize,
+    since: u64,
+}
+
+impl Running {
+    /// From `now` on the cause is this one.
+    #[inline]
+    fn turn(&mut self, cause: usize, now: u64) {
+        if cause != self.cause {
+            self.closed[self.cause] += now - self.since;
+            self.cause = cause;
+            self.since = now;
+        }
+    }
+
+    /// The sums up to `now`.
+    #[inline]
+    fn at(&self, now: u64) -> Sums {
+        let mut sums = self.closed;
+        sums[self.cause] += now - self.since;
+        sums
+    }
+
+    /// Adds the cycles from `then`, when the sums were `before`, to `now`.
+    #[inline]
+    fn book(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
+        if self.since <= then {
+            idle[self.cause] += now - then;
+            return;
+        }
+        let sums = self.at(now);
+        for account in 0..N_IDLE {
+            idle[account] += sums[account] - before[account];
+        }
+    }
+}
+
+/// Idle cycles of one worker type.
 #[derive(Clone, Copy, Default, Debug)]
 struct TypeSums {
     /// For a worker that could take a block.
-    free: Sums,
+    free: Running,
     /// For a worker whose last block the scheduler has not completed.
-    completing: Sums,
+    completing: Running,
 }
 
 /// One worker's book.
@@ -95,10 +149,16 @@ struct Book {
     busy: u64,
     blocks: u64,
     idle: Sums,
-    /// `completing` sums at the end of its last block and at its completion; equal when there was no time between.
+    /// When its last block ended.
+    ended_at: u64,
+    /// Whether time passed between the end of its last block and its completion; the next two hold only then.
+    waited: bool,
+    /// `completing` sums at the end of its last block.
     ended: Sums,
+    /// `completing` sums at its completion.
     completed: Sums,
-    /// `free` sums since it is free.
+    /// When it became free, and the `free` sums then.
+    freed_at: u64,
     freed: Sums,
 }
 
@@ -107,8 +167,14 @@ pub struct Ledger {
     now: u64,
     makespan: u64,
     crowds: [Crowd; N_CLASSES],
+    /// Whether a MIX task was ever submitted.
+    has_mix: bool,
+    /// Whether jobs of the scheduler take time, so that a worker can wait for its completion.
+    has_costs: bool,
     supply: Supply,
     kinds: Vec<WorkerType>,
+    /// Types of which there are workers.
+    present: Vec<WorkerType>,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -118,20 +184,24 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// All workers free at cycle 0.
+    /// All workers free at cycle 0. `has_costs` if any job of the scheduler takes time.
     #[must_use]
-    pub fn new(workers: impl Iterator<Item = WorkerType>) -> Ledger {
+    pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
+        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         Ledger {
             now: 0,
             makespan: 0,
             crowds: Default::default(),
+            has_mix: false,
+            has_costs,
             supply: Supply::Working,
             sums: Default::default(),
             at_makespan: Default::default(),
             noted: None,
             books: vec![Book::default(); kinds.len()],
             kinds,
+            present,
         }
     }
 
@@ -149,6 +219,7 @@ impl Ledger {
     /// A task was published; `admitting` if it waits for nothing but its admission.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
+        self.has_mix |= (4..=6).contains(&class.0);
         let crowd = &mut self.crowds[usize::from(class.0)];
         crowd.pending += 1;
         crowd.admitting += u64::from(admitting);
@@ -190,11 +261,15 @@ impl Ledger {
     pub fn placed(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
-        for account in 0..N_IDLE {
-            book.idle[account] +=
-                (book.completed[account] - book.ended[account]) + (sums.free[account] - book.freed[account]);
+        if self.now > book.freed_at {
+            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
-        book.completed = book.ended;
+        if book.waited {
+            for account in 0..N_IDLE {
+                book.idle[account] += book.completed[account] - book.ended[account];
+            }
+            book.waited = false;
+        }
     }
 
     /// A block was placed.
@@ -224,7 +299,9 @@ impl Ledger {
     /// A worker's part of a block ended before the block did.
     pub fn ended_early(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
-        self.books[worker as usize].freed = sums.free;
+        let book = &mut self.books[worker as usize];
+        book.freed = sums.free.at(self.now);
+        book.freed_at = self.now;
     }
 
     /// The block of a worker ended; `early` if the worker's own part had ended before.
@@ -233,12 +310,12 @@ impl Ledger {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
         if early {
-            for account in 0..N_IDLE {
-                book.idle[account] += sums.free[account] - book.freed[account];
-            }
+            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
-        book.ended = sums.completing;
-        book.completed = sums.completing;
+        if self.has_costs {
+            book.ended = sums.completing.at(self.now);
+        }
+        book.ended_at = self.now;
     }
 
     /// The worker is free again.
@@ -246,48 +323,60 @@ impl Ledger {
     pub fn freed(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
-        book.completed = sums.completing;
-        book.freed = sums.free;
+        if self.now > book.ended_at {
+            book.completed = sums.completing.at(self.now);
+            book.waited = true;
+        }
+        book.freed = sums.free.at(self.now);
+        book.freed_at = self.now;
     }
 
     /// Time moves on; nothing has changed since the last call.
     #[inline]
     pub fn advance(&mut self, to: u64) {
+        for index in 0..self.present.len() {
+            let kind = self.present[index];
+            let (free, completing) = self.causes(kind);
+            let sums = &mut self.sums[kind as usize];
+            sums.free.turn(free, self.now);
+            if self.has_costs {
+                sums.completing.turn(completing, self.now);
+            }
+        }
         if self.now <= self.makespan && self.makespan < to {
-            self.book_until(self.makespan);
+            // Whatever follows, the accounts end here unless a later block moves the makespan.
             self.at_makespan = self.sums;
             self.noted = Some(self.makespan);
         }
-        self.book_until(to);
-    }
-
-    #[inline]
-    fn book_until(&mut self, to: u64) {
-        let span = to - self.now;
         self.now = to;
-        if span == 0 {
-            return;
-        }
-        for kind in WorkerType::ALL {
-            let (free, completing) = self.causes(kind);
-            let sums = &mut self.sums[kind as usize];
-            sums.free[free] += span;
-            sums.completing[completing] += span;
-        }
     }
 
     /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
     #[inline]
     fn causes(&self, kind: WorkerType) -> (usize, usize) {
-        let mut crowd = Crowd::default();
-        for &class in Class::of_worker(kind) {
-            let part = &self.crowds[usize::from(class)];
-            crowd.pending += part.pending;
-            crowd.admitting += part.admitting;
-            crowd.ready += part.ready;
-            crowd.starting += part.starting;
+        match kind {
+            WorkerType::Cube if !self.has_mix => self.causes_among(&self.crowds[0]),
+            WorkerType::Vector if !self.has_mix => self.causes_among(&self.crowds[1]),
+            _ => self.causes_of_several(kind),
         }
-        if crowd.starting + crowd.admitting > 0 {
+    }
+
+    /// The same for a worker that runs tasks of several classes.
+    #[inline(never)]
+    fn causes_of_several(&self, kind: WorkerType) -> (usize, usize) {
+        let of = |class: usize| &self.crowds[class];
+        self.causes_among(&match kind {
+            WorkerType::Cube => of(0).with(of(4)).with(of(6)),
+            WorkerType::Vector => of(1).with(of(5)).with(of(6)),
+            WorkerType::AiCpu => *of(2),
+            WorkerType::Accelerator => *of(3),
+            WorkerType::Any => of(0).with(of(1)).with(of(2)).with(of(3)),
+        })
+    }
+
+    #[inline]
+    fn causes_among(&self, crowd: &Crowd) -> (usize, usize) {
+        if crowd.starting > 0 || crowd.admitting > 0 {
             (OVERHEAD, OVERHEAD)
         } else if crowd.ready > 0 {
             (HELD, OVERHEAD)
@@ -307,17 +396,19 @@ impl Ledger {
     pub fn close(&self) -> Vec<(Accounts, u64)> {
         let sums = if self.noted == Some(self.makespan) { &self.at_makespan } else { &self.sums };
         let books = self.books.iter().zip(&self.kinds);
-        books.map(|(book, &kind)| (book.close(&sums[kind as usize]), book.blocks)).collect()
+        books.map(|(book, &kind)| (book.close(&sums[kind as usize], self.makespan), book.blocks)).collect()
     }
 }
 
 impl Book {
-    /// Books the idle time since the last block, up to the moment of these sums.
-    fn close(&self, sums: &TypeSums) -> Accounts {
+    /// Books the idle time since the last block, up to the makespan.
+    fn close(&self, sums: &TypeSums, makespan: u64) -> Accounts {
+        let (free, completing) = (sums.free.at(makespan), sums.completing.at(makespan));
         // Sums only grow, so the smaller of two is the one at the earlier moment.
         let idle = |account: usize| {
-            let completing = self.completed[account].min(sums.completing[account]).saturating_sub(self.ended[account]);
-            self.idle[account] + completing + sums.free[account].saturating_sub(self.freed[account])
+            let completed = self.completed[account].min(completing[account]);
+            let waited = if self.waited { completed.saturating_sub(self.ended[account]) } else { 0 };
+            self.idle[account] + waited + free[account].saturating_sub(self.freed[account])
         };
         Accounts {
             busy: self.busy,

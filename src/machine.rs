@@ -4,13 +4,13 @@ use crate::config::Workers;
 use crate::id::{TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Units;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 /// All workers of a machine.
 pub struct Floor {
     workers: Vec<Worker>,
     free: [FreeSet; 5],
+    free_ids: WorkerSet,
     clusters: u32,
     n_cubes: u32,
 }
@@ -57,6 +57,13 @@ impl Crew {
         Crew { ids: [worker, 0, 0], len: 1 }
     }
 
+    /// A crew of up to three different workers.
+    pub fn of(workers: &[u32]) -> Crew {
+        let mut crew = Crew::default();
+        workers.iter().for_each(|&worker| crew.push(worker));
+        crew
+    }
+
     /// Its workers, ascending.
     #[inline]
     pub fn ids(&self) -> &[u32] {
@@ -76,10 +83,68 @@ impl Crew {
     }
 }
 
-/// Free workers of one type by `(clock, id)`. Entries of workers that were taken otherwise are skipped when met.
+/// A set of workers.
+#[derive(Clone, Default, Debug)]
+pub struct WorkerSet {
+    words: Vec<u64>,
+}
+
+impl WorkerSet {
+    /// An empty set for workers below `n_workers`.
+    #[must_use]
+    pub fn new(n_workers: usize) -> WorkerSet {
+        WorkerSet { words: vec![0; n_workers.div_ceil(64)] }
+    }
+
+    /// Puts a worker in.
+    #[inline]
+    pub fn insert(&mut self, id: u32) {
+        self.words[id as usize / 64] |= 1 << (id % 64);
+    }
+
+    /// Takes a worker out.
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        self.words[id as usize / 64] &= !(1 << (id % 64));
+    }
+
+    /// Whether a worker is in it.
+    #[inline]
+    pub fn contains(&self, id: u32) -> bool {
+        self.words[id as usize / 64] >> (id % 64) & 1 == 1
+    }
+
+    /// The first worker from `from` on that is in both sets.
+    #[inline]
+    pub fn first_common(&self, other: &WorkerSet, from: u32) -> Option<u32> {
+        self.first(from, |index| self.words[index] & other.words[index])
+    }
+
+    /// The first worker from `from` on that is in this set but not in the other.
+    #[inline]
+    pub fn first_without(&self, other: &WorkerSet, from: u32) -> Option<u32> {
+        self.first(from, |index| self.words[index] & !other.words[index])
+    }
+
+    #[inline]
+    fn first(&self, from: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
+        let mut mask = u64::MAX << (from % 64);
+        for index in from as usize / 64..self.words.len() {
+            let bits = word(index) & mask;
+            if bits != 0 {
+                return Some(index as u32 * 64 + bits.trailing_zeros());
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
+/// Free workers of one type, ascending by `(clock, id)`. Workers come back in almost this order, so a new entry goes in near the
+/// back. Entries of workers that were taken otherwise are skipped when met.
 #[derive(Default)]
 struct FreeSet {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    queue: VecDeque<(u64, u32)>,
     count: u32,
 }
 
@@ -90,6 +155,7 @@ impl Floor {
         let mut floor = Floor {
             workers: Vec::with_capacity(config.total() as usize),
             free: Default::default(),
+            free_ids: WorkerSet::new(config.total() as usize),
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
@@ -97,8 +163,9 @@ impl Floor {
             for _ in 0..config.count(kind) {
                 let id = floor.workers.len() as u32;
                 floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
-                floor.free[kind as usize].heap.push(Reverse((0, id)));
+                floor.free[kind as usize].queue.push_back((0, id));
                 floor.free[kind as usize].count += 1;
+                floor.free_ids.insert(id);
             }
         }
         floor
@@ -127,6 +194,12 @@ impl Floor {
         self.free.iter().map(|set| set.count).sum()
     }
 
+    /// The workers that are free.
+    #[inline]
+    pub fn free_workers(&self) -> &WorkerSet {
+        &self.free_ids
+    }
+
     /// Number of free workers that could take a block of this type; MIX asks [`Floor::mix_capacity`].
     #[inline]
     pub fn n_free_for(&self, kind: TaskType) -> u32 {
@@ -138,24 +211,28 @@ impl Floor {
     #[inline]
     pub fn take(&mut self, kind: TaskType) -> Option<u32> {
         let own = own_type(kind)?;
-        let best = match (self.peek(own), self.peek(WorkerType::Any)) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
-        };
-        self.take_worker(best.1);
-        Some(best.1)
+        let mut best = self.peek(own);
+        if self.free[WorkerType::Any as usize].count > 0 {
+            best = [best, self.peek(WorkerType::Any)].into_iter().flatten().min();
+        }
+        let (_, id) = best?;
+        self.take_worker(id);
+        Some(id)
     }
 
     /// Smallest `(clock, id)` of the free workers of one type.
     #[inline]
     fn peek(&mut self, kind: WorkerType) -> Option<(u64, u32)> {
         let set = &mut self.free[kind as usize];
-        while let Some(&Reverse((clock, id))) = set.heap.peek() {
+        if set.count == 0 {
+            return None;
+        }
+        while let Some(&(clock, id)) = set.queue.front() {
             let worker = &self.workers[id as usize];
             if worker.is_free && worker.clock == clock {
                 return Some((clock, id));
             }
-            set.heap.pop();
+            set.queue.pop_front();
         }
         None
     }
@@ -166,12 +243,13 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(worker.is_free, "worker {id} is not free");
         worker.is_free = false;
+        self.free_ids.remove(id);
         let set = &mut self.free[worker.kind as usize];
         set.count -= 1;
-        if let Some(&Reverse((_, top))) = set.heap.peek()
-            && top == id
+        if let Some(&(_, first)) = set.queue.front()
+            && first == id
         {
-            set.heap.pop();
+            set.queue.pop_front();
         }
     }
 
@@ -181,16 +259,30 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(!worker.is_free, "worker {id} is free already");
         worker.is_free = true;
+        self.free_ids.insert(id);
         let set = &mut self.free[worker.kind as usize];
         set.count += 1;
-        set.heap.push(Reverse((worker.clock, id)));
-        if set.heap.len() > 4 * self.workers.len() + 64 {
-            let workers = &self.workers;
-            set.heap.retain(|&Reverse((clock, id))| {
-                let worker = &workers[id as usize];
-                worker.is_free && worker.clock == clock
-            });
+        let entry = (worker.clock, id);
+        match set.queue.back() {
+            Some(&last) if last > entry => {
+                let place = set.queue.partition_point(|&other| other < entry);
+                set.queue.insert(place, entry);
+            }
+            _ => set.queue.push_back(entry),
         }
+        if set.queue.len() > 4 * self.workers.len() + 64 {
+            self.tidy(id);
+        }
+    }
+
+    /// Drops the entries of workers that were taken otherwise.
+    #[cold]
+    fn tidy(&mut self, id: u32) {
+        let (workers, kind) = (&self.workers, self.workers[id as usize].kind);
+        self.free[kind as usize].queue.retain(|&(clock, id)| {
+            let worker = &workers[id as usize];
+            worker.is_free && worker.clock == clock
+        });
     }
 
     /// Takes the units of a MIX block of the cluster with the smallest (largest clock of the chosen units, cluster).

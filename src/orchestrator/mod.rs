@@ -6,9 +6,10 @@ mod segments;
 mod tensor_map;
 
 use crate::config::{Hazards, Machine, ScopeHold};
-use crate::engine::RunError;
+use crate::error::RunError;
 use crate::id::{TaskId, TaskType};
 use crate::kernel::Costs;
+use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
 use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
@@ -42,6 +43,8 @@ pub struct Orchestrator {
 /// What the orchestrator needs to know of the machine.
 struct Rules {
     machine: Machine,
+    /// Whether tasks of a type run on workers of that type without further questions, by task type.
+    plain: [bool; 6],
     /// Types that run on VECTOR because the machine has nothing else for them, once met.
     moved: BTreeSet<TaskType>,
 }
@@ -110,7 +113,12 @@ impl Orchestrator {
             poisoned: false,
             bad: BTreeSet::new(),
             next: TaskId(0),
-            rules: Rules { machine: machine.clone(), moved: BTreeSet::new() },
+            rules: Rules {
+                machine: machine.clone(),
+                plain: TaskType::ALL
+                    .map(|kind| kind != TaskType::Mix && capacity(&machine.workers, kind, Units::default()) > 0),
+                moved: BTreeSet::new(),
+            },
         }
     }
 
@@ -182,6 +190,13 @@ impl Orchestrator {
     /// Types the machine lacks run on VECTOR or are an error; so are blocks that could never be placed together.
     #[inline]
     fn settle_type(&mut self) -> Result<(), RunError> {
+        if self.rules.plain[self.resolved.0 as usize] && !self.task.sync_start {
+            return Ok(());
+        }
+        self.settle_unusual_type()
+    }
+
+    fn settle_unusual_type(&mut self) -> Result<(), RunError> {
         let workers = &self.rules.machine.workers;
         let kind = self.resolved.0;
         if matches!(kind, TaskType::AiCpu | TaskType::Accelerator) && capacity(workers, kind, self.task.units) == 0 {
@@ -219,8 +234,18 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let line = self.source.line().map_or_else(String::new, |line| format!(" (line {line})"));
-        format!("task {} `{}`{line}: {message}", self.next, self.task_name())
+        format!("{}task {} `{}`: {message}", self.place(), self.next, self.task_name())
+    }
+
+    /// Where the operation at hand stands, as the beginning of a message.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match (self.source.origin(), self.source.line()) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            (Some(file), None) => format!("{file}: "),
+            (None, Some(line)) => format!("line {line}: "),
+            (None, None) => String::new(),
+        }
     }
 
     /// Name of the task at hand.
@@ -259,11 +284,12 @@ impl Orchestrator {
         let task = &self.task;
         let written = task.writes.len() + task.updates.len() + task.allocates.len();
         let read = if self.rules.machine.rules.hazards == Hazards::Full { task.reads.len() } else { 0 };
-        Needs {
-            heap: task.heap_bytes(),
-            deps: self.producers.iter().filter(|producer| window.is_alive(producer.slot, producer.task)).count() as u64,
-            tensors: (written + read) as u64,
+        let mut deps = 0;
+        for producer in &self.producers {
+            deps += u64::from(window.is_alive(producer.slot, producer.task));
         }
+        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
+        Needs { heap, deps, tensors: (written + read) as u64 }
     }
 
     /// Takes what the task at hand needs; returns its slot and the number of dependency entries.
@@ -272,12 +298,16 @@ impl Orchestrator {
     /// What lacks, now or for ever.
     #[inline]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, u64), Refusal> {
+        let ring = self.ring();
+        if window.is_full(ring) {
+            return Err(Refusal::Full(Resource::Window));
+        }
         let needs = self.needs(window);
         let holds = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => self.scopes.len().min(1),
             ScopeHold::Enclosing => self.scopes.len(),
         };
-        let slot = window.reserve(self.ring(), self.next, &needs, holds as u32)?;
+        let slot = window.reserve(ring, self.next, &needs, holds as u32)?;
         Ok((slot, needs.deps))
     }
 
@@ -307,7 +337,7 @@ impl Orchestrator {
         let slot = window.slot(slot_ref);
         let task = &self.task;
         let (kind, cost) = self.resolved;
-        slot.job.describe(kind, task.units, cost);
+        slot.job.describe(kind, task.units, cost, Class::of(kind, task.units).bits());
         // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
         slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
         slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);
@@ -455,15 +485,15 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id.
     #[inline]
     fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.find(task) {
-            Some(slot) => self.add(&Access { task, slot, path: paths[slot as usize] }),
-            None => {
-                // A retired task is remembered until its slot has a new tenant.
-                let slot = self.window.at(0, task.0);
-                let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
-                self.add(&Access { task, slot, path });
-            }
-        }
+        let Some(slot) = self.window.find(task) else { return self.retired(task, paths) };
+        self.add(&Access { task, slot, path: paths[slot as usize] });
+    }
+
+    /// A retired task is remembered until its slot has a new tenant.
+    fn retired(&mut self, task: TaskId, paths: &[u64]) {
+        let slot = self.window.at(0, task.0);
+        let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
+        self.add(&Access { task, slot, path });
     }
 
     /// A producer, dead or alive.

@@ -4,12 +4,39 @@
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
 pub mod bmf;
+pub mod config;
+pub mod cyber;
+pub mod heft;
+mod lifo;
+mod ordered;
+pub mod orleans;
+mod own_queues;
+mod per_worker;
+pub mod predictive;
 mod pto;
+mod queue_book;
+mod random;
 pub mod ray;
+mod select;
+pub mod settings;
+mod shortest;
+pub mod static_list;
+mod steal;
 
+pub use config::Config;
+pub use lifo::Lifo;
+pub use ordered::{Candidate, Order, Ordered};
+pub use per_worker::PerWorker;
+pub use predictive::Ranked;
 pub use pto::Pto;
+pub use queue_book::QueueBook;
+pub use random::Random;
+pub use select::{Choice, Name};
+pub use shortest::Shortest;
+pub use static_list::{Plan, StaticList};
+pub use steal::Steal;
 
-use crate::config::OnReadyFull;
+use crate::config::{Machine, OnReadyFull};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
@@ -23,10 +50,14 @@ pub trait Policy {
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
-    /// A task was published; `task` is what the program said.
+    /// A task was published.
+    ///
+    /// # Errors
+    /// When the task can never run under this policy; the message says why and what would help. The run ends with it.
     #[inline]
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, symbols: &Symbols, now: u64) {
-        let _ = (slot, task, symbols, now);
+    fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
+        let _ = (submission, now);
+        Ok(())
     }
 
     /// A task became READY.
@@ -95,6 +126,21 @@ pub trait Policy {
     fn queues(&self) -> QueueStats {
         QueueStats::default()
     }
+}
+
+/// A task that was just published.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it runs on, after kernel table and machine have had their say.
+    pub kind: TaskType,
+    /// What the program said.
+    pub submit: &'a Submit,
+    /// Names of kernels and tasks.
+    pub symbols: &'a Symbols,
 }
 
 /// A READY task.
@@ -202,8 +248,9 @@ impl Stage<'_> {
     #[inline]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
         let job = &self.window.slot(slot).job;
-        let (kind, units) = (job.kind(), job.units());
+        let kind = job.kind();
         if job.has(flag::SYNC_START) {
+            let units = job.units();
             let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
             let left = job.to_place.load(Relaxed);
             if room < left {
@@ -222,6 +269,14 @@ impl Stage<'_> {
         self.record(slot, Crew::one(worker))
     }
 
+    /// Places one block on certain free workers: one, or units of one cluster for a MIX block.
+    pub fn place_crew(&mut self, slot: SlotRef, crew: Crew) -> Placement {
+        for &worker in crew.ids() {
+            self.floor.take_worker(worker);
+        }
+        self.record(slot, crew)
+    }
+
     #[inline]
     fn place_one(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
         let crew = if kind == TaskType::Mix {
@@ -235,7 +290,7 @@ impl Stage<'_> {
     #[inline]
     fn record(&mut self, slot: SlotRef, crew: Crew) -> Placement {
         let job = &self.window.slot(slot).job;
-        let class = Class::of(job.kind(), job.units());
+        let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);
         let index = job.blocks.load(Relaxed) - left - 1;
@@ -261,4 +316,12 @@ pub struct QueueLimit {
     pub entries: u64,
     /// What to do beyond.
     pub when_full: OnReadyFull,
+}
+
+impl QueueLimit {
+    /// The limit of a machine.
+    #[must_use]
+    pub fn of(machine: &Machine) -> QueueLimit {
+        QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full }
+    }
 }

@@ -1,11 +1,12 @@
 //! Workloads: where the operations of a run come from.
 //!
 //! A [`Workload`] can be opened any number of times; opening it yields a [`Source`], a stream of operations in program
-//! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
-//! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
+//! order. Every name is already resolved: a dependency is a [`TaskId`](crate::id::TaskId), a buffer a [`BufferId`], a
+//! region a range of bytes inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
 pub mod builder;
 pub mod generate;
+pub mod import;
 pub(crate) mod nearest;
 mod program;
 mod symbols;
@@ -21,18 +22,35 @@ pub use trace::{Stdin, TraceFile};
 pub use write::{WriteError, write_trace};
 
 use crate::id::BufferId;
+use std::fs::File;
 use std::path::Path;
 
-/// The workload that a user names: a trace file, `-` for standard input, or a generator such as `chain:n=1M`.
+/// The workload that a user names: a file in any known format, `-` for standard input, or a generator such as `chain:n=1M`.
 ///
 /// # Errors
 /// When there is neither such a file nor such a generator, or its parameters are wrong.
 pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    open_with(spec, &import::Options::default())
+}
+
+/// As [`open`], with choices about formats that are not ours.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Workload>, WorkloadError> {
     if spec == "-" {
-        return Ok(Box::new(Stdin::new()));
+        return import::open_stream("<stdin>", Box::new(std::io::stdin()), options);
     }
-    if Path::new(spec).exists() {
-        return Ok(Box::new(TraceFile::new(spec)));
+    match std::fs::metadata(spec) {
+        Ok(found) if found.is_file() => return import::open_file(Path::new(spec), options),
+        Ok(found) if found.is_dir() && Path::new(spec).join("deps.json").is_file() => {
+            return import::open_file(&Path::new(spec).join("deps.json"), options);
+        }
+        Ok(found) if !found.is_dir() => {
+            let file = File::open(spec).map_err(|source| WorkloadError::Io { path: spec.into(), source })?;
+            return import::open_stream(spec, Box::new(file), options);
+        }
+        _ => {}
     }
     let name = spec.split(':').next().unwrap_or(spec);
     let mut known = generate::catalogue().iter().map(|generator| generator.name);
@@ -40,6 +58,7 @@ pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
         return generate::generator(spec);
     }
     let remedy = match nearest::nearest(name, &mut known) {
+        _ if Path::new(spec).is_dir() => "it is a folder, name a file in it".into(),
         Some(near) => format!("nearest: \"{near}\""),
         None => "`gen --list` shows the generators".into(),
     };
@@ -64,6 +83,11 @@ pub trait Workload: Send + Sync {
     fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
         Ok(Vec::new())
     }
+
+    /// What the reader of a report should know about the way it was read, such as mapping rules of a foreign format.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A stream of operations in program order.
@@ -79,6 +103,11 @@ pub trait Source {
 
     /// Names of buffers met so far, by [`BufferId`].
     fn buffers(&self) -> &Symbols;
+
+    /// The file it comes from, for messages.
+    fn origin(&self) -> Option<&str> {
+        None
+    }
 
     /// Line of the operation last returned, counted from 1; `None` when the program is not a text.
     fn line(&self) -> Option<u64> {

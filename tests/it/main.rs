@@ -2,14 +2,24 @@
 
 mod acceptance;
 mod bmf_model;
+mod bmf_ray_properties;
 mod by_hand;
+mod check;
 mod differential;
+mod formats;
 mod invariants;
 mod model;
+mod notation;
+mod policies;
 mod policy_bmf;
 mod policy_cases;
+mod policy_cyber;
+mod policy_orleans;
 mod policy_properties;
 mod policy_ray;
 mod policy_run;
 mod program;
 mod programs;
+mod reports;
+mod tidy;
+mod units_pto;

@@ -1,302 +1,356 @@
-//! What holds for the policies `bmf` and `ray` on every program: random programs with small windows, MIX and blocks.
+//! What holds under the Cyber and Orleans policies for every program: XP-1 to XP-10 on random ones.
 
+use crate::differential::{Rows, balanced};
 use crate::invariants;
-use crate::model::Row;
-use crate::policy_run::simulate;
+use crate::model::{self, Ending, Row};
+use crate::notation::any;
 use crate::program::{Op, Program};
 use crate::programs;
-use ptosim::config::{Limits, Machine, Workers};
-use ptosim::engine::{BlockRow, Observer, Retired, RunError};
-use ptosim::id::TaskType;
+use ptosim::config::{ConfigError, Machine, Workers};
+use ptosim::engine::{RunError, simulate_under};
+use ptosim::id::{TaskId, TaskType};
+use ptosim::policy::Policy;
+use ptosim::policy::cyber::conf::{ChoreographyTask, ClassicTask, SchedGroup};
+use ptosim::policy::cyber::{Conf, Cyber};
+use ptosim::policy::orleans::{Config, Orleans, Span};
 use ptosim::report::{Outcome, Report};
-use ptosim::workload::{PolicyFields, ScheduleAt, Submit, Symbols};
+use ptosim::workload::{Control, PolicyFields, Source, Workload, WorkloadError};
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 2_500;
 
-#[derive(Default)]
-struct Seen {
-    rows: Vec<Row>,
-    retired: u64,
+/// A program with timed commands.
+#[derive(Clone)]
+struct Story {
+    program: Program,
+    controls: Vec<Control>,
 }
 
-impl Observer for Seen {
-    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
-        let BlockRow { task, block, worker, submit, ready, start, end, .. } = *row;
-        self.rows.push(Row { start, task: task.0, block, worker: worker.0, submit, ready, end });
+impl Workload for Story {
+    fn name(&self) -> String {
+        self.program.name()
     }
 
-    fn retired(&mut self, _retired: &Retired, _now: u64) {
-        self.retired += 1;
+    fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
+        self.program.open()
+    }
+
+    fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
+        Ok(self.controls.clone())
     }
 }
 
-/// Runs it twice, so that a report that is not the same to the byte shows.
-fn run(policy: &Value, program: &Program, machine: &Machine) -> Result<(Report, Seen), RunError> {
-    let (mut seen, mut again) = (Seen::default(), Seen::default());
-    let report = simulate(policy, program, machine, &mut seen)?;
-    let text = |report: &Report| serde_json::to_string(report).expect("a report is plain data");
-    assert_eq!(text(&report), text(&simulate(policy, program, machine, &mut again)?), "two runs differ");
-    Ok((report, seen))
+/// `SplitMix64`, seeded apart from the generator of programs.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
 }
 
-/// What every schedule and every book must fulfil; a run of a program without failures ends well or for lack of room.
-fn check(program: &Program, machine: &Machine, report: &Report, seen: &Seen) -> Result<(), String> {
-    let is_complete = report.outcome == Outcome::Completed;
-    invariants::check(program, machine, &seen.rows, is_complete)?;
-    for (worker, busy) in report.workers.iter().zip(invariants::busy(machine, &seen.rows)) {
-        if (worker.busy, worker.accounts.total()) != (busy, report.makespan) {
-            return Err(format!("worker {} does not balance: {worker:?}", worker.id.0));
+/// Gives the tasks of a program fields of the policies, parents, faults; and the program controls.
+fn story(seed: u64) -> (Story, Machine) {
+    let (mut program, machine) = programs::random(seed);
+    let mut random = Random(seed ^ 0x5eed);
+    let (faulty, bossy) = (random.chance(20), random.chance(20));
+    let mut n_tasks = 0;
+    for op in &mut program.ops {
+        let Op::Submit(submit) = op else { continue };
+        let mut fields = PolicyFields::default();
+        if random.chance(60) {
+            fields.routine = Some(format!("r{}", random.below(5)));
         }
+        fields.prio = random.chance(60).then(|| random.below(23) as u32);
+        fields.group = random.chance(30).then(|| format!("g{}", random.below(2)));
+        fields.processor = random.chance(40).then(|| random.below(4) as i32 - 1);
+        if random.chance(70) {
+            fields.activation = Some(random.chance(85).then(|| format!("a{}", random.below(6))));
+        }
+        fields.post_cycles = if random.chance(10) { random.below(30) } else { 0 };
+        submit.policy = random.chance(90).then(|| Box::new(fields));
+        submit.fault = faulty && random.chance(5);
+        if n_tasks > 0 && random.chance(10) {
+            submit.parent = Some((TaskId(random.below(n_tasks)), random.below(20)));
+        }
+        n_tasks += 1;
     }
-    if !is_complete {
-        let lack = report.deadlock.as_ref().map(|deadlock| deadlock.resource.clone());
-        return match lack.as_deref() {
-            Some("window" | "heap" | "deps" | "tensors") => Ok(()),
-            other => Err(format!("ended as {:?}, stuck on {other:?}", report.outcome)),
-        };
+    let controls = if bossy { controls(&mut random) } else { Vec::new() };
+    (Story { program, controls }, machine)
+}
+
+fn controls(random: &mut Random) -> Vec<Control> {
+    let commands = ["remove_routine", "notify", "stop_activation", "stop_application_turns", "shutdown", "pause"];
+    let control = |_| {
+        let command = commands[random.below(6) as usize];
+        let mut arguments = serde_json::Map::new();
+        arguments.insert("routine".into(), json!(format!("r{}", random.below(5))));
+        arguments.insert("activation".into(), json!(format!("a{}", random.below(6))));
+        Control { at: random.below(300), command: command.into(), arguments, line: None }
+    };
+    (0..2).map(control).collect()
+}
+
+/// The same program on workers that all run everything, so that every group can serve every task.
+fn on_any(story: &Story, machine: &Machine) -> Option<Machine> {
+    let has_mix = story.program.submits().any(|submit| submit.kind == Some(TaskType::Mix));
+    let total = machine.workers.total();
+    (!has_mix && total > 1)
+        .then(|| Machine { workers: Workers { any: total, ..Workers::default() }, ..machine.clone() })
+}
+
+/// Two groups, or pinned processors and a pool, with tasks of their own.
+fn explicit(total: u32, reversed: bool) -> Conf {
+    let mut conf = Conf::default();
+    for (index, number) in [1, total - 1].into_iter().enumerate() {
+        let mut group = SchedGroup { name: format!("g{index}"), processor_num: Some(number), ..SchedGroup::default() };
+        let task = |routine| ClassicTask { name: format!("r{routine}"), prio: routine, ..ClassicTask::default() };
+        group.tasks = [2 * index as u32, 2 * index as u32 + 1].map(task).into();
+        conf.classic_conf.groups.push(group);
     }
-    if (report.ended.consumed, seen.retired) != (report.tasks, report.tasks) {
-        return Err(format!("{} of {} tasks consumed, {} retired", report.ended.consumed, report.tasks, seen.retired));
+    conf.choreography_conf.choreography_processor_num = Some(1);
+    let task = |routine: i32| ChoreographyTask {
+        name: format!("r{routine}"),
+        processor: Some(routine - 1),
+        prio: 3 * routine as u32,
+    };
+    conf.choreography_conf.tasks = (0..4).map(task).collect();
+    if reversed {
+        conf.classic_conf.groups.iter_mut().for_each(|group| group.tasks.reverse());
+        conf.choreography_conf.tasks.reverse();
     }
-    if report.bounds.lower_bound > report.makespan {
-        return Err(format!("makespan {} below the bound {}", report.makespan, report.bounds.lower_bound));
+    conf
+}
+
+/// Runs a story twice and checks the schedule; gives it, unless the program asks for the impossible.
+fn check<P: Policy>(
+    story: &Story,
+    machine: &Machine,
+    policy: impl Fn() -> Result<P, ConfigError>,
+) -> Result<Option<(Vec<Row>, Report)>, String> {
+    let mut rows = Rows::default();
+    let run = |rows: &mut Rows| {
+        let policy = policy().map_err(|error| error.to_string())?;
+        Ok::<_, String>(simulate_under(story, machine, policy, rows))
+    };
+    let report = match run(&mut rows)? {
+        Ok(report) => report,
+        // How many dependency entries a task needs depends on what is consumed by then.
+        Err(RunError::TooLarge { .. }) => return Ok(None),
+        Err(_) if matches!(model::run(&story.program, machine).ending, Ending::Error(_)) => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let again = run(&mut Rows::default())?.map_err(|error| error.to_string())?;
+    if serde_json::to_string(&report).ok() != serde_json::to_string(&again).ok() {
+        return Err("two runs give two reports".into());
+    }
+    let ended = report.ended;
+    if ended.completed + ended.failed + ended.dropped + ended.cancelled != report.tasks {
+        return Err(format!("{} tasks, but {ended:?}", report.tasks));
+    }
+    match (&report.outcome, &report.deadlock) {
+        (Outcome::Deadlock, Some(deadlock)) if deadlock.resource != "policy" => {}
+        (Outcome::Completed | Outcome::Failed, None) if ended.consumed == report.tasks => {}
+        (outcome, deadlock) => return Err(format!("{outcome:?} with {ended:?} and {deadlock:?}")),
+    }
+    let plain = story.controls.is_empty() && story.program.submits().all(|submit| !submit.fault);
+    if plain {
+        invariants::check(&story.program, machine, &rows.0, report.outcome == Outcome::Completed)?;
+        balanced(machine, &rows.0, &report)?;
+    }
+    Ok(Some((rows.0, report)))
+}
+
+/// Tasks of one owner do not overlap: the first block of one starts when the last of another has ended.
+fn one_at_a_time(program: &Program, rows: &[Row], owner: impl Fn(usize) -> Option<String>) -> Result<(), String> {
+    let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for row in rows {
+        let span = spans.entry(row.task).or_insert((row.start, row.end));
+        *span = (span.0.min(row.start), span.1.max(row.end));
+    }
+    let mut by_owner: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+    for (task, span) in spans {
+        by_owner.entry(owner(task as usize).unwrap_or(format!("task {task}"))).or_default().push(span);
+    }
+    for (owner, mut spans) in by_owner {
+        spans.sort_unstable();
+        if let Some(pair) = spans.windows(2).find(|pair| pair[1].0 < pair[0].1) {
+            return Err(format!("{owner} runs twice at once: {pair:?} of {} tasks", program.submits().count()));
+        }
     }
     Ok(())
 }
 
-/// Runs random programs, each as it is and with room for everything; with room they must complete.
-fn on_random_programs(policy: &Value) {
-    let completed: usize = (0..SEEDS)
-        .into_par_iter()
-        .map(|seed| {
-            let (program, machine) = programs::random(seed);
-            let roomy =
-                Machine { limits: Limits { rings: machine.limits.rings, ..Limits::default() }, ..machine.clone() };
-            let mut completed = 0;
-            for (machine, must_complete) in [(&machine, false), (&roomy, true)] {
-                let Ok((report, seen)) = run(policy, &program, machine) else { continue };
-                let wrong = check(&program, machine, &report, &seen).err();
-                assert_eq!(wrong, None, "seed {seed}\n{}", program.trace());
-                assert!(!must_complete || report.outcome == Outcome::Completed, "seed {seed}: {:?}", report.outcome);
-                completed += usize::from(report.outcome == Outcome::Completed);
-            }
-            completed
-        })
-        .sum();
-    assert!(completed > 2 * SEEDS as usize * 3 / 4, "{completed} runs completed");
+fn routines(program: &Program) -> Vec<Option<String>> {
+    program.submits().map(|submit| submit.policy.as_ref()?.routine.clone()).collect()
 }
 
-#[test]
-fn derived_nodes_of_bmf_keep_the_rules_on_random_programs_and_always_finish() {
-    on_random_programs(&json!({"policy": "bmf"}));
-}
-
-#[test]
-fn ray_keeps_the_rules_on_random_programs() {
-    on_random_programs(&json!({"policy": "ray"}));
-}
-
-/// A number from seed and place.
-fn hash(seed: u64, place: usize) -> u64 {
-    let mixed = (seed ^ (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
-}
-
-/// Gives every task policy fields, and tells them by task.
-fn with_fields(program: &mut Program, fields: impl Fn(usize, &Submit) -> PolicyFields) {
-    let submits = program.ops.iter_mut().filter_map(|op| match op {
-        Op::Submit(submit) => Some(submit),
-        Op::Buffer { .. } | Op::ScopeBegin | Op::ScopeEnd => None,
-    });
-    for (task, submit) in submits.enumerate() {
-        submit.policy = Some(Box::new(fields(task, submit)));
+fn activations(program: &Program) -> Vec<Option<String>> {
+    let mut known: Vec<Option<String>> = Vec::new();
+    for submit in program.submits() {
+        let own = submit.policy.as_ref().and_then(|fields| fields.activation.clone());
+        let parent = submit.parent.and_then(|(parent, _)| known[parent.0 as usize].clone());
+        known.push(own.unwrap_or(parent));
     }
+    known
 }
 
-/// The same program on workers of every type, without what needs a cluster.
-fn on_any_workers(program: &mut Program, machine: &mut Machine, n_workers: u32) {
-    machine.workers = Workers { any: n_workers, ..Workers::default() };
-    for op in &mut program.ops {
-        if let Op::Submit(submit) = op {
-            if submit.kind == Some(TaskType::Mix) {
-                submit.kind = Some(TaskType::Cube);
-                submit.cost = submit.cost.map(|_| ptosim::workload::Cost::Cycles(9));
-            }
-            submit.sync_start = false;
+/// Checks every seed; the first failure, if any, and how many runs gave a schedule.
+fn every(test: impl Fn(u64) -> Result<bool, String> + Sync) {
+    let results: Vec<_> = (0..SEEDS).into_par_iter().map(|seed| (seed, test(seed))).collect();
+    let mut schedules = 0;
+    for (seed, result) in results {
+        schedules += u64::from(result.unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}")));
+    }
+    assert!(schedules > 2_000, "only {schedules} programs ran");
+}
+
+fn cyber(seed: u64, make: fn(Conf, &Machine) -> Result<Cyber, ConfigError>) -> Result<bool, String> {
+    let (mut story, mut machine) = story(seed);
+    story.controls.retain(|control| !control.command.contains("stop"));
+    let mut conf = Conf::default();
+    if let Some(on_any) = on_any(&story, &machine) {
+        machine = on_any;
+        conf = explicit(machine.workers.total(), false);
+        let reversed = explicit(machine.workers.total(), true);
+        let one = check(&story, &machine, || make(conf.clone(), &machine))?;
+        let two = check(&story, &machine, || make(reversed.clone(), &machine))?;
+        if one.map(|(rows, _)| rows) != two.map(|(rows, _)| rows) {
+            return Err("the order of tasks in the configuration matters".into());
         }
     }
-}
-
-#[test]
-fn declared_nodes_of_bmf_run_on_their_own_queue_one_task_at_a_time() {
-    (0..SEEDS).into_par_iter().for_each(|seed| {
-        let (mut program, mut machine) = programs::random(seed);
-        let (n_workers, n_nodes) = (1 + hash(seed, 0) as u32 % 4, 1 + hash(seed, 1) % 6);
-        on_any_workers(&mut program, &mut machine, n_workers);
-        with_fields(&mut program, |task, _| PolicyFields {
-            node: Some((hash(seed, task + 10) % n_nodes) as i32),
-            timestamp: Some((hash(seed, task + 500) % 30) as i64),
-            ..PolicyFields::default()
-        });
-        let queue = |node: u64| hash(seed, node as usize + 2000) as u32 % n_workers;
-        let nodes: BTreeMap<_, _> = (0..n_nodes)
-            .map(|node| (node.to_string(), json!({"scheduler": queue(node), "queue_length_limit": 1 + node % 3})))
-            .collect();
-        let config = json!({"policy": "bmf", "nodes": nodes, "scheduler_count": n_workers, "backpressure": "relaxed"});
-        let Ok((report, seen)) = run(&config, &program, &machine) else { return };
-        assert_eq!(check(&program, &machine, &report, &seen).err(), None, "seed {seed}");
-        for row in &seen.rows {
-            let node = hash(seed, row.task as usize + 10) % n_nodes;
-            assert_eq!(row.worker, queue(node), "seed {seed}: task {} of node {node}", row.task);
-        }
-        one_task_at_a_time(&seen.rows, n_workers);
-    });
-}
-
-/// On each worker the blocks of a task follow each other without another task between.
-fn one_task_at_a_time(rows: &[Row], n_workers: u32) {
-    for worker in 0..n_workers {
-        let mut tasks: Vec<_> = rows.iter().filter(|row| row.worker == worker).map(|row| row.task).collect();
-        tasks.dedup();
-        let count = tasks.len();
-        tasks.sort_unstable();
-        tasks.dedup();
-        assert_eq!(tasks.len(), count, "worker {worker} goes back to a task it had left");
+    let Some((rows, report)) = check(&story, &machine, || make(conf.clone(), &machine))? else { return Ok(false) };
+    let owners = routines(&story.program);
+    if story.controls.is_empty() {
+        one_at_a_time(&story.program, &rows, |task| owners[task].clone())?;
     }
+    in_their_home(&story.program, &report, &rows)?;
+    Ok(true)
+}
+
+/// Tasks of a pinned or grouped routine run on its workers, unless their blocks start together.
+fn in_their_home(program: &Program, report: &Report, rows: &[Row]) -> Result<(), String> {
+    let groups = report.policy_report["groups"].as_array().expect("rows of groups");
+    let workers = |group: usize| -> Vec<u64> {
+        groups[group]["workers"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64).collect()
+    };
+    if groups.len() != 2 || report.machine.workers.any != report.machine.workers.total() {
+        return Ok(());
+    }
+    let is_classic = report.policy == "cyber_classic";
+    let mut home_of: BTreeMap<String, usize> = BTreeMap::new();
+    for (task, submit) in program.submits().enumerate() {
+        let fields = submit.policy.as_deref().cloned().unwrap_or_default();
+        let name = fields.routine.clone().unwrap_or(format!("task{task}"));
+        let preset: Option<usize> = name.strip_prefix('r').and_then(|number| number.parse().ok()).filter(|&r| r < 4);
+        let own = match (is_classic, preset) {
+            (true, Some(routine)) => routine / 2,
+            (true, None) => usize::from(fields.group.as_deref() == Some("g1")),
+            (false, Some(routine)) => usize::from(routine != 1),
+            (false, None) => usize::from(fields.processor != Some(0)),
+        };
+        let home = *home_of.entry(name).or_insert(own);
+        let is_wide = submit.sync_start && submit.blocks > 1;
+        let strays = rows.iter().find(|row| row.task == task as u64 && !workers(home).contains(&u64::from(row.worker)));
+        if let Some(row) = strays.filter(|_| !is_wide) {
+            return Err(format!("{row:?} is not on the workers {:?} of its home {home}", workers(home)));
+        }
+    }
+    Ok(())
 }
 
 #[test]
-fn sources_of_ray_never_run_more_tasks_than_they_have_tokens() {
-    (0..SEEDS).into_par_iter().for_each(|seed| {
-        let (mut program, machine) = programs::random(seed);
-        let n_sources = 1 + hash(seed, 0) % 4;
-        let source = |task: usize| hash(seed, task + 10) % n_sources;
-        let due = |task: usize| hash(seed, task + 900) % 300;
-        with_fields(&mut program, |task, _| PolicyFields {
-            source: Some(source(task).to_string()),
-            schedule_at: Some(ScheduleAt::Cycle(due(task))),
-            ..PolicyFields::default()
-        });
-        let tokens = |source: u64| 1 + hash(seed, source as usize + 50) % 3;
-        let sources: BTreeMap<_, _> =
-            (0..n_sources).map(|source| (source.to_string(), json!({"concurrent_count": tokens(source)}))).collect();
-        let (global, batch) = (hash(seed, 2) % 4, hash(seed, 3) % 3);
-        let config = json!({"policy": "ray", "sources": sources, "global_concurrency": global, "fire_batch": batch});
-        let Ok((report, seen)) = run(&config, &program, &machine) else { return };
-        assert_eq!(check(&program, &machine, &report, &seen).err(), None, "seed {seed}");
-        let spans = spans(&seen.rows);
-        for (&task, &(start, _)) in &spans {
-            assert!(start >= due(task), "seed {seed}: task {task} starts at {start}, before {}", due(task));
+fn cyber_classic_keeps_all_properties() {
+    every(|seed| cyber(seed, Cyber::classic));
+}
+
+#[test]
+fn cyber_choreography_keeps_all_properties() {
+    every(|seed| cyber(seed, Cyber::choreography));
+}
+
+#[test]
+fn orleans_keeps_all_properties() {
+    every(|seed| {
+        let (story, machine) = story(seed);
+        let mut random = Random(seed);
+        let config = Config {
+            activation_scheduling_quantum: Span::Cycles(random.below(3) as i64 * 40),
+            max_work_items_per_turn: random.below(3),
+            inline: random.chance(30),
+            prioritize_system: random.chance(30),
+            ..Config::default()
+        };
+        let checked = check(&story, &machine, || Orleans::new(config.clone(), &machine))?;
+        let Some((rows, report)) = checked else { return Ok(false) };
+        let owners = activations(&story.program);
+        one_at_a_time(&story.program, &rows, |task| owners[task].clone())?;
+        let waits = |group: &serde_json::Value| group["state"] == "Waiting" || group["state"] == "Shutdown";
+        if !report.policy_report["groups"].as_array().expect("rows of groups").iter().all(waits) {
+            return Err("a group is left with work".into());
         }
-        for number in 0..n_sources {
-            let own = spans.iter().filter(|(task, _)| source(**task) == number).map(|(_, span)| *span);
-            assert!(most_at_once(own) <= tokens(number), "seed {seed}: source {number}");
-        }
-        assert!(global == 0 || most_at_once(spans.values().copied()) <= global, "seed {seed}: all sources");
+        Ok(true)
     });
 }
 
-/// First start and last end of every task.
-fn spans(rows: &[Row]) -> BTreeMap<usize, (u64, u64)> {
-    let mut spans = BTreeMap::new();
-    for row in rows {
-        let span = spans.entry(row.task as usize).or_insert((row.start, row.end));
-        *span = (span.0.min(row.start), span.1.max(row.end));
+#[test]
+fn one_worker_is_busy_all_the_time_under_every_policy() {
+    for seed in 0..300 {
+        let (mut story, _) = story(seed);
+        story.controls.clear();
+        story.program.ops.retain(|op| matches!(op, Op::Submit(_)));
+        let mut sum = 0;
+        for (index, op) in story.program.ops.iter_mut().enumerate() {
+            let Op::Submit(submit) = op else { continue };
+            let deps: Vec<_> = submit.deps.iter().copied().filter(|dep| dep.0 < index as u64).collect();
+            let fields = submit.policy.take().map(|fields| Box::new(PolicyFields { post_cycles: 0, ..*fields }));
+            **submit = ptosim::workload::Submit { deps, policy: fields, blocks: 1, ..Default::default() };
+            submit.kind = Some(TaskType::Vector);
+            submit.cost = Some(ptosim::workload::Cost::Cycles(seed % 7 + index as u64));
+            sum += seed % 7 + index as u64;
+        }
+        let machine = any(1);
+        let makespans = [
+            check(&story, &machine, || Cyber::classic(Conf::default(), &machine)),
+            check(&story, &machine, || Cyber::choreography(Conf::default(), &machine)),
+            check(&story, &machine, || Orleans::new(Config::default(), &machine)),
+        ];
+        for told in makespans {
+            let (_, report) = told.unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}")).expect("a right program");
+            assert_eq!(report.makespan, sum, "seed {seed} under {}", report.policy);
+        }
     }
-    spans
-}
-
-fn most_at_once(spans: impl Iterator<Item = (u64, u64)>) -> u64 {
-    let mut moments: Vec<_> =
-        spans.filter(|(start, end)| start < end).flat_map(|(start, end)| [(start, 1), (end, -1)]).collect();
-    moments.sort_unstable();
-    let mut running = 0_i64;
-    moments
-        .iter()
-        .map(|(_, change)| {
-            running += change;
-            running
-        })
-        .max()
-        .unwrap_or(0)
-        .try_into()
-        .expect("not negative")
 }
 
 #[test]
-fn a_single_worker_is_never_idle_without_a_reason() {
-    (0..SEEDS).into_par_iter().for_each(|seed| {
-        let (mut program, _) = programs::random(seed);
-        let mut machine = Machine::default();
-        on_any_workers(&mut program, &mut machine, 1);
-        for op in &mut program.ops {
-            if let Op::Submit(submit) = op {
-                submit.submit_at = 0;
+fn every_window_consumes_every_task() {
+    for seed in 0..200 {
+        let (mut story, mut machine) = story(seed);
+        story.program.ops.retain(|op| !matches!(op, Op::ScopeBegin | Op::ScopeEnd));
+        story.controls.clear();
+        machine.limits = ptosim::config::Limits::default();
+        for window in [1, 2, 4, 8, 16384] {
+            machine.limits.window = window;
+            let told = [
+                check(&story, &machine, || Cyber::classic(Conf::default(), &machine)),
+                check(&story, &machine, || Cyber::choreography(Conf::default(), &machine)),
+                check(&story, &machine, || Orleans::new(Config::default(), &machine)),
+            ];
+            for told in told {
+                let told = told.unwrap_or_else(|wrong| panic!("seed {seed}, window {window}: {wrong}"));
+                let Some((_, report)) = told else { continue };
+                assert!(report.deadlock.is_none(), "seed {seed}, window {window}: {:?}", report.deadlock);
+                assert_eq!(report.ended.consumed, report.tasks);
             }
         }
-        let work: u64 = program.submits().map(cycles).sum();
-        for policy in ["bmf", "ray"] {
-            let Ok((report, _)) = run(&json!({"policy": policy}), &program, &machine) else { continue };
-            assert_eq!((report.outcome, report.makespan), (Outcome::Completed, work), "seed {seed} under {policy}");
-        }
-    });
-}
-
-fn cycles(submit: &Submit) -> u64 {
-    match (submit.kind, submit.cost) {
-        (Some(TaskType::None), _) => 0,
-        (_, Some(ptosim::workload::Cost::Cycles(cycles))) => cycles * u64::from(submit.blocks),
-        other => panic!("a plain cost, not {other:?}"),
     }
-}
-
-#[test]
-fn the_order_of_tables_in_a_policy_file_changes_nothing() {
-    let mut machine = Machine::default();
-    let (mut program, _) = programs::random(7);
-    on_any_workers(&mut program, &mut machine, 2);
-    with_fields(&mut program, |task, _| PolicyFields {
-        node: Some(task as i32 % 2),
-        source: Some(["a", "b"][task % 2].into()),
-        ..PolicyFields::default()
-    });
-    let read = |text: &str| toml::from_str::<Value>(text).expect("a table");
-    let pairs = [
-        (
-            "policy = 'bmf'\n[nodes.0]\nscheduler = 0\n[nodes.1]\nscheduler = 1",
-            "policy = 'bmf'\n[nodes.1]\nscheduler = 1\n[nodes.0]\nscheduler = 0",
-        ),
-        (
-            "policy = 'ray'\n[sources.a]\n[sources.b]\nconcurrent_count = 2",
-            "policy = 'ray'\n[sources.b]\nconcurrent_count = 2\n[sources.a]",
-        ),
-    ];
-    for (one, other) in pairs {
-        let report =
-            |text: &str| serde_json::to_string(&run(&read(text), &program, &machine).expect("it runs").0).unwrap();
-        assert_eq!(report(one), report(other));
-    }
-}
-
-/// Failures cancel what depends on them, everything else runs, and the ring always advances.
-#[test]
-fn failing_tasks_under_ray_cancel_their_dependents_and_nothing_else() {
-    (0..SEEDS).into_par_iter().for_each(|seed| {
-        let (mut program, mut machine) = programs::random(seed);
-        machine.limits = Limits::default();
-        for (place, op) in program.ops.iter_mut().enumerate() {
-            if let Op::Submit(submit) = op {
-                submit.fault = hash(seed, place) % 8 == 0;
-            }
-        }
-        let config = json!({"policy": "ray", "retry": {"max_attempts": 1 + seed % 3, "delay": seed % 7}});
-        let mut seen = Seen::default();
-        let Ok(report) = simulate(&config, &program, &machine, &mut seen) else { return };
-        let ended = report.ended;
-        assert_eq!(ended.completed + ended.failed + ended.cancelled, report.tasks, "seed {seed}");
-        assert_eq!((ended.consumed, seen.retired), (report.tasks, report.tasks), "seed {seed}");
-    });
 }

@@ -19,7 +19,7 @@ pub use registry::{Consumer, Registry, Taken};
 pub use task::{Task, TaskError, load_pending, save_pending};
 pub use tokens::{DEFAULT_SOURCE, Semaphore};
 
-use super::{AfterEnd, Dropped, End, Halt, Placement, Policy, QueueStats, Ready, Requests, Stage};
+use super::{AfterEnd, Dropped, End, Halt, Placement, Policy, QueueStats, Ready, Requests, Stage, Submission};
 use crate::config::Machine;
 use crate::engine::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
@@ -283,7 +283,8 @@ impl Policy for Ray {
         "ray"
     }
 
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, _symbols: &Symbols, now: u64) {
+    fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
+        let Submission { slot, submit: task, .. } = *submission;
         if self.tickets.len() <= slot as usize {
             self.tickets.resize(slot as usize + 1, Ticket::default());
         }
@@ -299,6 +300,7 @@ impl Policy for Ray {
             ticket.extra = Some(Box::new(Extra { uuid, args, schedule_at }));
         }
         self.tickets[slot as usize] = ticket;
+        Ok(())
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
