@@ -473,7 +473,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.floor.worker_mut(id).clock = end;
         self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
-        if O::WATCHES {
+        if self.observer.watches() {
             let times = &self.times[slot_ref as usize];
             let row = BlockRow {
                 task: slot.task(),
@@ -918,7 +918,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         self.observer.ready(slot.task(), slot_ref, kind, self.now);
         if kind == TaskType::None {
             self.ledger.all_placed(class);
-            if O::WATCHES {
+            if self.observer.watches() {
                 let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
                 self.observer.job(&job, JobStep::Queued, self.now);
             }
