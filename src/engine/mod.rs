@@ -18,6 +18,7 @@ mod choose;
 mod deadlock;
 mod family;
 mod jobs;
+mod listener;
 mod tally;
 mod virtual_time;
 
