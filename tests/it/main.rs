@@ -2,7 +2,9 @@
 
 mod acceptance;
 mod by_hand;
+mod check;
 mod differential;
+mod formats;
 mod invariants;
 mod model;
 mod notation;
@@ -14,5 +16,6 @@ mod policy_properties;
 mod policy_run;
 mod program;
 mod programs;
+mod reports;
 mod tidy;
 mod units_pto;
