@@ -8,6 +8,7 @@
 //! like under `pto`, on any workers.
 
 mod config;
+mod counts;
 mod pool;
 mod run_queue;
 
@@ -21,7 +22,8 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
 use crate::window::SlotRef;
 use crate::workload::{Control, PolicyFields, WorkItem};
-use serde_json::{Value, json};
+use counts::Counts;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -30,9 +32,6 @@ const NULL: u32 = u32::MAX;
 
 /// The first lane of tasks that a single worker cannot run; before it come the worker types.
 const WIDE: usize = 4;
-
-/// Groups that the report lists; the totals count all.
-const MAX_ROWS: usize = 1000;
 
 /// What the policy knows of the task in a slot.
 #[derive(Clone, Copy)]
@@ -56,24 +55,6 @@ struct Pause {
     worker: u32,
     group: u32,
     wide: bool,
-}
-
-/// What the report counts besides turns.
-#[derive(Default)]
-struct Counts {
-    /// By kind of work item.
-    kinds: [u64; 6],
-    null_tasks: u64,
-    long_running_tasks: u64,
-    long_queue_waits: u64,
-    soft_limit_warnings: u64,
-    inlined: u64,
-    wide: u64,
-    post_cycles: u64,
-    dropped: u64,
-    /// Of those, the ones that came after the stop.
-    refused: u64,
-    failed: u64,
 }
 
 /// The rule of Orleans' scheduler.
@@ -326,22 +307,6 @@ impl Orleans {
         self.counts.dropped += tasks.len() as u64;
         self.requests.cancel.extend(tasks.into_iter().map(|item| (item.what, "scheduler shut down".to_string())));
     }
-
-    fn rows(&self) -> Vec<Value> {
-        let row = |group: &Group<SlotRef>| {
-            let mut row = json!({
-                "context": group.name(),
-                "system": group.is_system(),
-                "state": group.state(),
-                "queued": group.n_waiting(),
-            });
-            if let (Some(row), Value::Object(tally)) = (row.as_object_mut(), json!(group.tally)) {
-                row.extend(tally);
-            }
-            row
-        };
-        self.queue.groups().iter().take(MAX_ROWS).map(row).collect()
-    }
 }
 
 /// Places as many blocks as there is room for.
@@ -489,28 +454,6 @@ impl Policy for Orleans {
     }
 
     fn report(&self) -> Value {
-        let counts = &self.counts;
-        let [invoke, request, response, closure, resume, task] = counts.kinds;
-        let mut report = json!({
-            "work_items": {
-                "invoke": invoke, "request": request, "response": response,
-                "closure": closure, "resume": resume, "task": task,
-            },
-            "null_tasks": counts.null_tasks,
-            "activations": self.queue.groups().len(),
-            "long_running_tasks": counts.long_running_tasks,
-            "long_queue_waits": counts.long_queue_waits,
-            "soft_limit_warnings": counts.soft_limit_warnings,
-            "inlined": counts.inlined,
-            "wide": counts.wide,
-            "post_cycles": counts.post_cycles,
-            "dropped": counts.dropped,
-            "failed": counts.failed,
-            "groups": self.rows(),
-        });
-        if let (Some(report), Value::Object(turns)) = (report.as_object_mut(), json!(self.queue.turns())) {
-            report.extend(turns);
-        }
-        report
+        self.counters()
     }
 }
