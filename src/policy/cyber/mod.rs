@@ -46,6 +46,9 @@ use std::collections::{BinaryHeap, HashMap};
 /// Priorities are below this.
 pub const MAX_PRIO: u32 = 20;
 
+/// The task types of the lanes of a home.
+const KINDS: [TaskType; 4] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+
 /// Runnable routines of a home by the worker type of their next activation.
 type Lanes = [BinaryHeap<Reverse<Key>>; 4];
 
@@ -69,7 +72,9 @@ pub struct Cyber {
     wide: [BinaryHeap<Reverse<Key>>; 5],
     /// Routines in the heaps.
     runnable: usize,
-    idle: Vec<(u64, u32)>,
+    /// Every worker serves the one home.
+    is_undivided: bool,
+    idle: Vec<Reverse<(u64, u32)>>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -117,6 +122,7 @@ impl Cyber {
             presets: presets(&conf, mode, &layout),
             conf,
             counts: Counts { activations: vec![0; homes.len()], ..Counts::default() },
+            is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
             layout,
             routines: Routines::default(),
             seats: Vec::new(),
@@ -192,18 +198,68 @@ impl Cyber {
         }
     }
 
-    /// Free workers whose home has something for them, by clock.
-    fn gather(&mut self, stage: &Stage<'_>) {
-        self.idle.clear();
-        for (id, worker) in stage.floor().workers().iter().enumerate() {
-            if worker.is_free
-                && let Some(home) = self.layout.home_of[id]
-                && lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty())
-            {
-                self.idle.push((worker.clock, id as u32));
+    /// Every worker serves the same home: the first routine goes to the free worker of its type with the smallest clock, which
+    /// is what workers by clock would choose.
+    fn place_undivided(&mut self, stage: &mut Stage<'_>) {
+        let begin = stage.placed.len();
+        loop {
+            let lanes = &mut self.homes[0];
+            let heads = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
+                if stage.floor.n_free_for(kind) == 0 {
+                    return None;
+                }
+                let index = head(&mut lanes[lane], &self.routines)?;
+                Some((self.routines[index].key(index), index, lane))
+            });
+            let Some((_, index, lane)) = heads.min() else { break };
+            let placement = stage.place(self.routines[index].next_slot());
+            if self.placed(index, placement) {
+                self.homes[0][lane].pop();
             }
         }
-        self.idle.sort_unstable();
+        let floor = &*stage.floor;
+        stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+    }
+
+    /// Free workers by clock, each from its own home.
+    fn place_by_home(&mut self, stage: &mut Stage<'_>) {
+        if self.runnable == 1 {
+            // One routine needs one worker, most of the time: no need to put them all in order.
+            let Some(Reverse((_, worker))) = self.candidates(stage).max() else { return };
+            self.serve(worker, stage);
+        }
+        if self.runnable == 0 {
+            return;
+        }
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.clear();
+        idle.extend(self.candidates(stage));
+        let mut idle = BinaryHeap::from(idle);
+        while self.runnable > 0
+            && let Some(Reverse((_, worker))) = idle.pop()
+        {
+            self.serve(worker, stage);
+        }
+        self.idle = idle.into_vec();
+    }
+
+    /// Free workers whose home has something for them.
+    fn candidates(&self, stage: &Stage<'_>) -> impl Iterator<Item = Reverse<(u64, u32)>> {
+        let workers = stage.floor().workers().iter().zip(&self.layout.home_of).enumerate();
+        workers.filter_map(|(id, (worker, home))| {
+            let wants = |home: u32| lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty());
+            (worker.is_free && home.is_some_and(wants)).then_some(Reverse((worker.clock, id as u32)))
+        })
+    }
+
+    /// Gives a free worker the first routine of its home that it can run.
+    fn serve(&mut self, worker: u32, stage: &mut Stage<'_>) {
+        let home = self.layout.home_of[worker as usize].expect("candidates have a home");
+        let Some((index, lane)) = self.next_routine(home, stage.floor.worker(worker).kind) else { return };
+        let placement = stage.place_on(self.routines[index].next_slot(), worker);
+        if self.placed(index, placement) {
+            self.homes[home as usize][lane].pop();
+        }
     }
 
     /// The first routine of its home that a worker can run, and the lane it stands in.
@@ -340,16 +396,10 @@ impl Policy for Cyber {
             return;
         }
         self.place_wide(stage);
-        self.gather(stage);
-        for position in 0..self.idle.len() {
-            let worker = self.idle[position].1;
-            let home = self.layout.home_of[worker as usize].expect("idle workers have a home");
-            let kind = stage.floor().worker(worker).kind;
-            let Some((index, lane)) = self.next_routine(home, kind) else { continue };
-            let placement = stage.place_on(self.routines[index].next_slot(), worker);
-            if self.placed(index, placement) {
-                self.homes[home as usize][lane].pop();
-            }
+        if self.is_undivided {
+            self.place_undivided(stage);
+        } else {
+            self.place_by_home(stage);
         }
     }
 

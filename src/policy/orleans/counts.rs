@@ -4,6 +4,7 @@ use super::Orleans;
 use super::run_queue::Group;
 use crate::window::SlotRef;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Groups that the report lists; the totals count all.
 const MAX_ROWS: usize = 1000;
@@ -13,6 +14,8 @@ const MAX_ROWS: usize = 1000;
 pub(super) struct Counts {
     /// By kind of work item.
     pub kinds: [u64; 6],
+    /// Tasks by who asked for them, as far as they say.
+    pub callers: BTreeMap<String, u64>,
     /// Tasks without context.
     pub null_tasks: u64,
     /// Tasks longer than the warning length of a turn.
@@ -35,6 +38,16 @@ pub(super) struct Counts {
     pub failed: u64,
 }
 
+impl Counts {
+    /// A task that names its caller.
+    pub fn asked_by(&mut self, caller: &str) {
+        match self.callers.get_mut(caller) {
+            Some(count) => *count += 1,
+            None => _ = self.callers.insert(caller.to_string(), 1),
+        }
+    }
+}
+
 impl Orleans {
     /// The counters and the groups as JSON.
     pub(super) fn counters(&self) -> Value {
@@ -45,6 +58,7 @@ impl Orleans {
                 "invoke": invoke, "request": request, "response": response,
                 "closure": closure, "resume": resume, "task": task,
             },
+            "callers": counts.callers,
             "null_tasks": counts.null_tasks,
             "activations": self.queue.groups().len(),
             "long_running_tasks": counts.long_running_tasks,

@@ -33,6 +33,9 @@ const NULL: u32 = u32::MAX;
 /// The first lane of tasks that a single worker cannot run; before it come the worker types.
 const WIDE: usize = 4;
 
+/// The task types of the lanes before [`WIDE`].
+const KINDS: [TaskType; WIDE] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+
 /// What the policy knows of the task in a slot.
 #[derive(Clone, Copy)]
 struct Seat {
@@ -78,7 +81,6 @@ pub struct Orleans {
     /// The group whose task is being completed, and what that made READY in the same group.
     completing: u32,
     inlined: Vec<Item<SlotRef>>,
-    idle: Vec<(u64, u32)>,
     applications_stopped: bool,
     stopped: bool,
     counts: Counts,
@@ -113,7 +115,6 @@ impl Orleans {
             partial: Vec::new(),
             completing: NULL,
             inlined: Vec::new(),
-            idle: Vec::new(),
             applications_stopped: false,
             stopped: false,
             counts: Counts::default(),
@@ -249,26 +250,18 @@ impl Orleans {
         }
     }
 
-    /// Free workers, by clock, each take the first entry they can serve.
+    /// The first entry that a free worker can serve goes to the one with the smallest clock, and so on: what idle workers, by
+    /// clock, would take.
     fn place_plain(&mut self, stage: &mut Stage<'_>) {
-        let waiting: [bool; WIDE] = std::array::from_fn(|lane| self.queue.first(lane).is_some());
-        if waiting == [false; WIDE] {
-            return;
-        }
-        let is_wanted = |kind| waiting[lanes_of(kind)].contains(&true);
-        let workers = stage.floor().workers().iter().enumerate();
-        let free = workers.filter(|(_, worker)| worker.is_free && is_wanted(worker.kind));
-        self.idle.clear();
-        self.idle.extend(free.map(|(id, worker)| (worker.clock, id as u32)));
-        self.idle.sort_unstable();
-        for position in 0..self.idle.len() {
-            let worker = self.idle[position].1;
-            let lanes = lanes_of(stage.floor().worker(worker).kind);
-            let first = lanes.filter_map(|lane| self.queue.first(lane).map(|key| (key, lane))).min();
-            let Some((_, lane)) = first else { continue };
+        loop {
+            let first = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
+                let is_served = stage.floor.n_free_for(kind) > 0;
+                if is_served { self.queue.first(lane).map(|key| (key, lane)) } else { None }
+            });
+            let Some((_, lane)) = first.min() else { return };
             let (_, item) = self.queue.take(lane, stage.now).expect("the entry just looked at");
             self.start(&item, stage.now);
-            stage.place_on(item.what, worker);
+            stage.place(item.what);
         }
     }
 
@@ -342,6 +335,9 @@ impl Policy for Orleans {
         let kind = fields.and_then(|fields| fields.work_item).unwrap_or(default);
         self.counts.kinds[kind as usize] += 1;
         self.counts.null_tasks += u64::from(group == NULL);
+        if let Some(caller) = fields.and_then(|fields| fields.caller.as_ref()) {
+            self.counts.asked_by(caller);
+        }
         let wide = submission.kind == TaskType::Mix || submission.submit.blocks > 1;
         let slot = submission.slot as usize;
         if slot >= self.seats.len() {
