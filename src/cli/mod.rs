@@ -6,6 +6,7 @@ mod kernels;
 mod machines;
 mod observe;
 mod run;
+mod size;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -38,6 +39,7 @@ pub struct Cli {
 enum Command {
     Run(run::Args),
     Check(check::Args),
+    Size(size::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
     Machines(machines::Args),
@@ -52,6 +54,7 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Size(args) => size::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Machines(args) => machines::run(&args),

@@ -8,3 +8,4 @@ mod invariants;
 mod model;
 mod program;
 mod programs;
+mod size;
