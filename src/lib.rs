@@ -11,6 +11,8 @@ pub mod config;
 
 pub mod workload;
 
+pub mod error;
+
 pub mod orchestrator;
 
 pub mod window;

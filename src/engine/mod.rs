@@ -1,21 +1,27 @@
 //! Drives orchestrator, window, scheduler, policy and machine through a workload.
 
-use crate::config::{ConfigError, Machine};
+pub use crate::error::RunError;
+
+use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
-use crate::policy::{Policy, Pto, QueueLimit};
+use crate::policy::{Choice, Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{Resource, SlotRef, Window};
-use crate::workload::{Symbols, Workload, WorkloadError};
+use crate::window::{SlotRef, Window};
+use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
+mod adaptive;
+mod choose;
 mod deadlock;
 mod family;
 mod jobs;
 mod tally;
 mod virtual_time;
+
+pub use choose::simulate_with;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
@@ -23,9 +29,22 @@ mod virtual_time;
 /// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but an
 /// [`Outcome`].
 pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let mut report = simulate(workload, machine, observer)?;
+    run_with(workload, machine, &Choice::default(), observer)
+}
+
+/// As [`run`], under the policy chosen.
+///
+/// # Errors
+/// As [`run`], and when the policy cannot be configured as asked for this workload and machine.
+pub fn run_with<O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let mut report = simulate_with(workload, machine, choice, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(workload, machine)?;
+        deadlock.needed = deadlock::needed(machine, &|trial| simulate_with(workload, trial, choice, &mut ()))?;
     }
     Ok(report)
 }
@@ -35,8 +54,7 @@ pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &m
 /// # Errors
 /// As [`run`].
 pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let limit = QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full };
-    simulate_under(workload, machine, Pto::new(limit), observer)
+    simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer)
 }
 
 /// As [`simulate`], under any policy.
@@ -95,6 +113,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     let mut notes: Vec<_> =
         moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     notes.append(&mut sim.notes);
+    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);
     let mut high_water = sim.tally.high_water();
@@ -128,28 +147,6 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         policy_report: sim.policy.report(),
         verdict: String::new(),
     }
-}
-
-/// Why a run did not come to a report.
-#[derive(thiserror::Error, Debug)]
-pub enum RunError {
-    /// The workload cannot be read.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The settings cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A task asks for something the machine can never give; the message names task, line, value and remedy.
-    #[error("{0}")]
-    Task(String),
-    /// A task asks for more than the whole of a resource.
-    #[error("{message}")]
-    TooLarge {
-        /// What is too small.
-        resource: Resource,
-        /// Task, line, value and remedy.
-        message: String,
-    },
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.

@@ -6,6 +6,7 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
+use super::adaptive::Adaptive;
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
@@ -15,7 +16,7 @@ use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage};
+use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
 use crate::report::{Blocked, OrchestratorReport};
 use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
@@ -54,6 +55,9 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) notes: Vec<String>,
     /// When and why the policy stopped the run.
     pub(super) halt: Option<(u64, Halt)>,
+    /// Nothing more is submitted, and what becomes READY now is dropped.
+    is_shut_down: bool,
+    pub(super) adaptive: Option<Adaptive>,
 }
 
 /// What a change of the window leaves to do.
@@ -142,6 +146,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             family: Family::default(),
             notes: Vec::new(),
             halt: None,
+            is_shut_down: false,
+            adaptive: Adaptive::new(machine),
             window,
         }
     }
@@ -158,7 +164,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else {
+            let next = match self.next_event() {
+                None if self.widen() || self.is_rescued() => continue,
+                event => event.into_iter().chain(self.next_timer()).min(),
+            };
+            let Some(next) = next else {
                 self.check_clock()?;
                 break;
             };
@@ -204,6 +214,16 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
+    fn widen(&mut self) -> bool {
+        let is_blocked = matches!(self.clerk.stage, Duty::Blocked { on: Resource::Window, .. });
+        let grows = is_blocked && self.adaptive.as_mut().is_some_and(Adaptive::grow);
+        if grows {
+            self.clerk.turn(Duty::Reserve, self.now);
+        }
+        grows
+    }
+
     /// Step 4: free threads take jobs; true if they did.
     #[inline]
     fn take_jobs(&mut self) -> bool {
@@ -215,8 +235,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         changed
     }
 
+    /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
-    fn next_moment(&self) -> Option<u64> {
+    fn next_event(&self) -> Option<u64> {
         let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
@@ -227,11 +248,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
         }
-        if let Some(timer) = self.policy.next_timer()
-            && self.halt.is_none()
-        {
-            next = next.min(timer);
-        }
         if let Some(control) = self.controls.last() {
             next = next.min(control.at);
         }
@@ -241,11 +257,30 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         (next != u64::MAX).then_some(next)
     }
 
+    #[inline]
+    fn next_timer(&self) -> Option<u64> {
+        if self.halt.is_some() { None } else { self.policy.next_timer() }
+    }
+
+    /// Asks the policy, when nothing else can happen and work is left, whether it can get the run going again.
+    #[cold]
+    fn is_rescued(&mut self) -> bool {
+        if self.halt.is_some() || self.is_complete() {
+            return false;
+        }
+        let rescued = self.policy.on_idle(self.now);
+        self.obey();
+        rescued
+    }
+
     /// Step 1: timed commands.
     #[inline]
     fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
-            if !self.policy.on_control(&control, self.now) {
+            let is_known = self.policy.on_control(&control, self.now);
+            if !is_known && control.command == "shutdown" {
+                self.shut_down();
+            } else if !is_known {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
                 let policy = self.policy.name();
                 self.notes
@@ -253,6 +288,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             }
             self.obey();
         }
+    }
+
+    /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
+    fn shut_down(&mut self) {
+        self.is_shut_down = true;
+        self.notes.push(format!("shut down at {}: what was READY then has run, nothing else", self.now));
     }
 
     /// Children whose parent started long enough ago.
@@ -305,8 +346,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let cost = match job {
             Job::Admit(_) => costs.admit,
             Job::Dispatch(_) => costs.dispatch,
-            Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
-            Job::Join(slot) => self.completion_cost(slot),
+            Job::Complete(_) | Job::Join(_) if self.machine.rules.completion_batch > 1 => return self.begin_batch(job),
+            Job::Complete(_) | Job::Join(_) => costs.complete.saturating_add(self.edge_cost(job)),
         };
         if cost == 0 {
             self.take_effect(job);
@@ -315,19 +356,41 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// A completion and those that wait right behind it are one job, which pays for all their edges but completes once.
+    fn begin_batch(&mut self, first: Job) {
+        let mut batch = vec![first];
+        while batch.len() < self.machine.rules.completion_batch as usize
+            && let Some(next) = self.jobs.take_completion()
+        {
+            batch.push(next);
+        }
+        let edges = batch.iter().map(|&job| self.edge_cost(job)).fold(0, u64::saturating_add);
+        let cost = self.machine.scheduler.complete.saturating_add(edges);
+        if cost == 0 {
+            batch.into_iter().for_each(|job| self.take_effect(job));
+        } else {
+            self.jobs.run_batch(batch, self.now, cost);
+        }
+    }
+
     /// The last of a task's blocks to be taken also pays for the consumers linked by then.
     #[inline]
-    fn completion_cost(&self, slot: SlotRef) -> u64 {
+    fn edge_cost(&self, completion: Job) -> u64 {
         let costs = &self.machine.scheduler;
         if costs.edge == 0 {
-            return costs.complete;
+            return 0;
         }
+        let slot = match completion {
+            Job::Complete(worker) => self.floor.worker(worker).block.slot,
+            Job::Join(slot) | Job::Admit(slot) => slot,
+            Job::Dispatch(_) => return 0,
+        };
         let to_take = &self.window.slot(slot).job.to_take;
         to_take.store(to_take.load(Relaxed) - 1, Relaxed);
         if to_take.load(Relaxed) > 0 {
-            return costs.complete;
+            return 0;
         }
-        costs.complete.saturating_add(costs.edge.saturating_mul(self.window.count_consumers(slot)))
+        costs.edge.saturating_mul(self.window.count_consumers(slot))
     }
 
     #[inline]
@@ -464,11 +527,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.family.parent_started(slot.task(), self.now);
         }
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
-        if self.policy.on_end(&end, self.now) == AfterEnd::Again {
-            slot.job.rewind();
-            self.ledger.again(Class::from_bits(slot.job.class()));
-            self.obey();
-            return;
+        match self.policy.on_end(&end, self.now) {
+            AfterEnd::Complete => {}
+            AfterEnd::Again => {
+                slot.job.rewind();
+                self.ledger.again(Class::from_bits(slot.job.class()));
+                self.obey();
+                return;
+            }
+            AfterEnd::Abandon => {
+                let ended = &mut self.tally.ended;
+                *if failed { &mut ended.failed } else { &mut ended.cancelled } += 1;
+                self.obey();
+                return;
+            }
         }
         if failed {
             self.tally.ended.failed += 1;
@@ -528,6 +600,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.orchestrator.remember_bad(task);
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
+        self.policy.on_cancel(slot, task, self.now);
     }
 
     /// Does something to the window and follows up what it leads to.
@@ -544,6 +617,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             observer: self.observer,
             now: self.now,
             by_admission: false,
+            is_shut_down: self.is_shut_down,
         };
         act(&self.window, &mut self.orchestrator, &mut follow_up);
         while let Some(slot) = follow_up.lists.cancelled.pop() {
@@ -559,7 +633,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             });
         }
         while let Some(slot) = self.lists.dropped.pop() {
-            self.drop_task(slot, "ready queue full");
+            self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
         }
     }
 
@@ -581,13 +655,17 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut changed = false;
         loop {
             match self.clerk.stage {
+                Duty::Read | Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } if self.is_shut_down => {
+                    self.stop_submitting();
+                    return Ok(true);
+                }
                 Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
                 Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
-                    self.act(action);
+                    self.act(action)?;
                     self.clerk.turn(Duty::Read, self.now);
                     changed = true;
                 }
@@ -608,8 +686,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
                 }
                 Step::Submit => changed |= self.reserve()?,
-                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
-                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
                     self.clerk.turn(Duty::Done, self.now);
@@ -621,16 +699,39 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// The program ends here: open scopes close, and no operation follows.
+    #[cold]
+    fn stop_submitting(&mut self) {
+        while !self.orchestrator.scopes().is_empty() {
+            self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+        }
+        self.ledger.supply(Supply::Done);
+        self.clerk.turn(Duty::Done, self.now);
+    }
+
+    /// Whether an adaptive window refuses the task at hand.
+    fn is_too_narrow(&mut self) -> bool {
+        let Some(adaptive) = &mut self.adaptive else { return false };
+        let ring = self.window.ring(self.orchestrator.ring());
+        !adaptive.admits(ring, self.now, self.clerk.blocked_on_window(self.now))
+    }
+
     /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
     #[inline]
     fn reserve(&mut self) -> Result<bool, RunError> {
-        match self.orchestrator.try_reserve(&self.window) {
+        let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
+        let reserved = if is_too_narrow {
+            Err(Refusal::Full(Resource::Window))
+        } else {
+            self.orchestrator.try_reserve(&self.window)
+        };
+        match reserved {
             Ok((slot, edges)) => {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
                 self.ledger.supply(Supply::Working);
-                Ok(self.pay(cost, Action::Publish(slot)))
+                self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -643,31 +744,32 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Acts after a cost; true if that is at once.
     #[inline]
-    fn pay(&mut self, cost: u64, action: Action) -> bool {
+    fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
             self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
-            return false;
+            return Ok(false);
         }
         if !matches!(self.clerk.stage, Duty::Read) {
             self.clerk.turn(Duty::Read, self.now);
         }
-        self.act(action);
-        true
+        self.act(action)?;
+        Ok(true)
     }
 
     #[inline]
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: Action) -> Result<(), RunError> {
         match action {
-            Action::Publish(slot) => self.publish(slot),
+            Action::Publish(slot) => self.publish(slot)?,
             Action::OpenScope => self.orchestrator.open_scope(),
             Action::CloseScope => {
                 self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
             }
         }
+        Ok(())
     }
 
     #[inline]
-    fn publish(&mut self, slot_ref: SlotRef) {
+    fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = self.book_work(kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
@@ -681,9 +783,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
         let line = self.orchestrator.source().line();
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
-        let slot = self.window.slot(slot_ref);
-        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
-        self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
+        let task = self.window.slot(slot_ref).task();
+        let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
+        let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+        if let Err(why) = self.policy.on_submit(&submission, self.now) {
+            return Err(self.refuse(slot_ref, &why));
+        }
+        self.observer.submitted(task, slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
         self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
@@ -691,6 +797,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.mark_cancelled(slot_ref, cause);
         }
         self.jobs.push(Job::Admit(slot_ref));
+        Ok(())
+    }
+
+    /// The error for a task that can never run under this policy.
+    #[cold]
+    fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
+        let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
+        RunError::Task(format!("{place}task {task} `{}`: {why}", self.name_of(slot)))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
@@ -802,6 +916,12 @@ impl Clerk {
         self.stage = duty;
     }
 
+    /// Cycles spent waiting for a slot until now.
+    fn blocked_on_window(&self, now: u64) -> u64 {
+        let is_blocked = matches!(self.stage, Duty::Blocked { on: Resource::Window, .. });
+        self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
+    }
+
     /// Books the time of the last duty. A wait that never ended counts as stuck.
     fn close(&mut self, now: u64) {
         if matches!(self.stage, Duty::Blocked { .. }) {
@@ -837,6 +957,7 @@ struct FollowUp<'a, P, O> {
     observer: &'a mut O,
     now: u64,
     by_admission: bool,
+    is_shut_down: bool,
 }
 
 impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
@@ -851,6 +972,11 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         if slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
             self.lists.cancelled.push(slot_ref);
+            return;
+        }
+        if self.is_shut_down {
+            self.policy.on_cancel(slot_ref, slot.task(), self.now);
+            self.lists.dropped.push(slot_ref);
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);

@@ -6,7 +6,7 @@ mod segments;
 mod tensor_map;
 
 use crate::config::{Hazards, Machine, ScopeHold};
-use crate::engine::RunError;
+use crate::error::RunError;
 use crate::id::{TaskId, TaskType};
 use crate::kernel::Costs;
 use crate::ledger::Class;
@@ -234,13 +234,18 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let place = match (self.source.origin(), self.source.line()) {
+        format!("{}task {} `{}`: {message}", self.place(), self.next, self.task_name())
+    }
+
+    /// Where the operation at hand stands, as the beginning of a message.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match (self.source.origin(), self.source.line()) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
             (Some(file), None) => format!("{file}: "),
             (None, Some(line)) => format!("line {line}: "),
             (None, None) => String::new(),
-        };
-        format!("{place}task {} `{}`: {message}", self.next, self.task_name())
+        }
     }
 
     /// Name of the task at hand.
@@ -480,15 +485,15 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id.
     #[inline]
     fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.find(task) {
-            Some(slot) => self.add(&Access { task, slot, path: paths[slot as usize] }),
-            None => {
-                // A retired task is remembered until its slot has a new tenant.
-                let slot = self.window.at(0, task.0);
-                let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
-                self.add(&Access { task, slot, path });
-            }
-        }
+        let Some(slot) = self.window.find(task) else { return self.retired(task, paths) };
+        self.add(&Access { task, slot, path: paths[slot as usize] });
+    }
+
+    /// A retired task is remembered until its slot has a new tenant.
+    fn retired(&mut self, task: TaskId, paths: &[u64]) {
+        let slot = self.window.at(0, task.0);
+        let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
+        self.add(&Access { task, slot, path });
     }
 
     /// A producer, dead or alive.

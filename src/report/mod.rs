@@ -4,10 +4,12 @@
 //! it its two forms. [`ScheduleWriter`] listens to the run itself.
 
 mod by_type;
+mod compare;
 mod csv;
 mod deadlock;
 mod json;
 mod memory;
+mod operations;
 mod output;
 #[cfg(test)]
 mod sample;
@@ -17,9 +19,11 @@ mod verdict;
 mod words;
 
 pub use by_type::TypeReport;
+pub use compare::{Comparison, Figures, Row, TypeFigures};
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
+pub use operations::Operations;
 pub use output::{Output, OutputError};
 pub use table::columns;
 pub use text::render;
