@@ -32,3 +32,5 @@ pub mod report;
 pub mod check;
 
 pub mod size;
+
+pub mod sweep;

@@ -1,6 +1,6 @@
 //! `ptosim size`: which window, heap, dependency pool and tensor map a program needs.
 
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, MachineArgs, PolicyArgs, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use ptosim::report::Output;
 use ptosim::size::{self, Request, Sizing};
@@ -24,6 +24,8 @@ pub struct Args {
     workload: String,
     #[command(flatten)]
     machine: MachineArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
     /// How much longer than with unlimited sizes a run may take
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     within: f64,
@@ -46,6 +48,7 @@ fn percent(text: &str) -> Result<f64, String> {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
+    let choice = args.policy.load(&machine)?;
     let workload = workload::open(&args.workload)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let svg = args.svg.as_deref().map(Output::open).transpose()?;
@@ -55,7 +58,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
         bar.set_length(known);
         bar.set_position(done);
     };
-    let request = Request { within: args.within, stop: &stop, progress: &progress };
+    let request = Request { choice: &choice, within: args.within, stop: &stop, progress: &progress };
     let sizing = size::size(workload.as_ref(), &machine, &request)?;
     bar.finish_and_clear();
     if let Some(output) = svg {

@@ -27,6 +27,7 @@ use crate::check::Holding;
 use crate::config::{Limits, Machine};
 use crate::engine::RunError;
 use crate::graph::Graph;
+use crate::policy::Choice;
 use crate::workload::{Program, Workload};
 use search::Searcher;
 use serde::Serialize;
@@ -40,6 +41,8 @@ const DEPENDENCY_BYTES: u64 = 12;
 
 /// What to look for, and who watches.
 pub struct Request<'a> {
+    /// The policy to run under.
+    pub choice: &'a Choice,
     /// How much longer than with unlimited sizes a run may take, as a share: 0.01 is 1 %.
     pub within: f64,
     /// When it becomes true, the search stops and gives what it has.
@@ -122,6 +125,8 @@ pub struct Sizing {
     pub workload: String,
     /// Name of the machine.
     pub machine: String,
+    /// Name of the policy.
+    pub policy: String,
     /// Number of rings; every size but the tensor map exists once in each.
     pub rings: u32,
     /// Slots of each window that stay unused.
@@ -154,15 +159,18 @@ impl Sizes {
 
 impl Together {
     fn new(limits: &Limits, makespan: u64) -> Together {
-        let rings = u64::from(limits.rings);
-        let window = limits.window.saturating_mul(SLOT_BYTES).saturating_add(limits.deps.saturating_mul(DEPENDENCY_BYTES));
-        Together {
-            limits: Sizes::of(limits),
-            makespan,
-            window_bytes: window.saturating_mul(rings),
-            heap_bytes: limits.heap.saturating_mul(rings),
-        }
+        let (window_bytes, heap_bytes) = memory(limits);
+        Together { limits: Sizes::of(limits), makespan, window_bytes, heap_bytes }
     }
+}
+
+/// Bytes that sizes take in our own layout, all rings together: slots and dependency entries, and the heap.
+#[must_use]
+pub fn memory(limits: &Limits) -> (u64, u64) {
+    let rings = u64::from(limits.rings);
+    let slots = limits.window.saturating_mul(SLOT_BYTES);
+    let window = slots.saturating_add(limits.deps.saturating_mul(DEPENDENCY_BYTES));
+    (window.saturating_mul(rings), limits.heap.saturating_mul(rings))
 }
 
 /// Finds the sizes that `workload` needs on `machine`, whose own sizes do not matter.
@@ -177,6 +185,10 @@ pub fn size(workload: &dyn Workload, machine: &Machine, request: &Request) -> Re
     let mut unlimited = machine.clone();
     unlimited.limits = roomy(&machine.limits, &holding, graph.n_edges() as u64);
     let report = trials.report(&unlimited.limits)?;
+    if let Some(deadlock) = &report.deadlock {
+        let message = format!("no size helps: with all of them unlimited the run still gets stuck at {}", deadlock.at);
+        return Err(RunError::Task(message));
+    }
     let high_water = Sizes {
         window: report.high_water.rings.iter().map(|ring| ring.window).max().unwrap_or(0),
         heap: report.high_water.rings.iter().map(|ring| ring.heap).max().unwrap_or(0),
@@ -186,6 +198,7 @@ pub fn size(workload: &dyn Workload, machine: &Machine, request: &Request) -> Re
     let mut sizing = Sizing {
         workload: program.name(),
         machine: machine.name.clone(),
+        policy: report.policy.clone(),
         rings: machine.limits.rings,
         spare: machine.limits.spare,
         within: request.within,

@@ -13,10 +13,10 @@ const SHOWN: usize = 16;
 /// What was found, as people read it.
 #[must_use]
 pub fn render(sizing: &Sizing) -> String {
-    let Sizing { workload, machine, rings, tasks, unlimited, .. } = sizing;
+    let Sizing { workload, machine, policy, rings, tasks, unlimited, .. } = sizing;
     let plural = if *rings == 1 { "" } else { "s" };
     let mut text = format!(
-        "{workload} on {machine}: {} tasks, {rings} ring{plural}; {} cycles when nothing is ever full\n\n",
+        "{workload} on {machine} under {policy}: {} tasks, {rings} ring{plural}; {} cycles when nothing is ever full\n\n",
         group(*tasks),
         group(unlimited.makespan)
     );

@@ -2,7 +2,8 @@
 
 use super::{Kind, Request, Sizes};
 use crate::config::{Limits, Machine};
-use crate::engine::{RunError, simulate};
+use crate::engine::{RunError, simulate_with};
+use crate::policy::Choice;
 use crate::report::Report;
 use crate::workload::Program;
 use rayon::prelude::*;
@@ -40,6 +41,7 @@ pub(super) enum Halt {
 pub(super) struct Trials<'a> {
     program: &'a Program,
     machine: &'a Machine,
+    choice: &'a Choice,
     stop: &'a AtomicBool,
     progress: &'a (dyn Fn(u64, u64) + Sync),
     done: AtomicU64,
@@ -49,9 +51,9 @@ pub(super) struct Trials<'a> {
 
 impl<'a> Trials<'a> {
     pub(super) fn new(program: &'a Program, machine: &'a Machine, request: &Request<'a>) -> Trials<'a> {
-        let Request { stop, progress, .. } = *request;
+        let Request { choice, stop, progress, .. } = *request;
         let (done, known, results) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
-        Trials { program, machine, stop, progress, done, known, results }
+        Trials { program, machine, choice, stop, progress, done, known, results }
     }
 
     /// Runs done so far.
@@ -66,7 +68,7 @@ impl<'a> Trials<'a> {
 
     /// The whole report of a run that completes.
     pub(super) fn report(&self, limits: &Limits) -> Result<Report, RunError> {
-        let report = simulate(self.program, &self.with(limits), &mut ())?;
+        let report = simulate_with(self.program, &self.with(limits), self.choice, &mut ())?;
         self.results().insert(key(limits), Trial::Completes(report.makespan));
         Ok(report)
     }
@@ -79,7 +81,7 @@ impl<'a> Trials<'a> {
         if self.is_stopped() {
             return Err(Halt::Stopped);
         }
-        let trial = match simulate(self.program, &self.with(limits), &mut ()) {
+        let trial = match simulate_with(self.program, &self.with(limits), self.choice, &mut ()) {
             Ok(report) => match report.deadlock {
                 None => Trial::Completes(report.makespan),
                 Some(stuck) => Trial::Stuck(match stuck.task {

@@ -16,5 +16,6 @@ mod policy_run;
 mod program;
 mod programs;
 mod size;
+mod sweep;
 mod tidy;
 mod units_pto;

@@ -5,6 +5,7 @@ use crate::program::Program;
 use crate::programs;
 use ptosim::config::{Limits, Machine};
 use ptosim::engine::simulate;
+use ptosim::policy::Choice;
 use ptosim::size::{Kind, Proven, Request, Sizes, Sizing, size};
 use ptosim::workload;
 use rayon::prelude::*;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const SEEDS: u64 = 1_000;
 
 fn find(program: &dyn workload::Workload, machine: &Machine, within: f64) -> Option<Sizing> {
-    let request = Request { within, stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let request = Request { choice: &Choice::default(), within, stop: &AtomicBool::new(false), progress: &|_, _| () };
     size(program, machine, &request).ok()
 }
 
@@ -122,7 +123,8 @@ fn a_search_that_is_stopped_gives_what_it_has() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let request = Request { within: 0.01, stop: &stop, progress: &progress };
+    let choice = Choice::default();
+    let request = Request { choice: &choice, within: 0.01, stop: &stop, progress: &progress };
     let sizing = size(bgemm.as_ref(), &Machine::default(), &request).expect("it can be sized");
     assert!(sizing.is_interrupted && sizing.fast.is_none());
     assert!(sizing.answers[0].smallest.is_some(), "the first answer was found before");
