@@ -217,7 +217,11 @@ pub fn shared(a: &Region, b: &Region) -> Option<Span> {
         if start < end {
             return Some(Span { buffer: a.buffer, start, end });
         }
-        if a_end <= b_end { left.next().map(drop) } else { right.next().map(drop) };
+        if a_end <= b_end {
+            left.next().map(drop)
+        } else {
+            right.next().map(drop)
+        };
     }
     None
 }
@@ -255,7 +259,8 @@ mod tests {
                 let all = Region::range(BufferId(2), 0, size);
                 let range = |span: Span| span.start as usize..span.end as usize;
                 accesses.writers(&all, |writer, span| found[range(span)].fill((Some(writer.0), Vec::new())));
-                accesses.readers(&all, |reader, span| found[range(span)].iter_mut().for_each(|b| b.1.insert(0, reader.0)));
+                accesses
+                    .readers(&all, |reader, span| found[range(span)].iter_mut().for_each(|b| b.1.insert(0, reader.0)));
                 assert_eq!(found, bytes, "after task {task}");
             }
         }

@@ -1,11 +1,11 @@
 //! Facts in words: who, where, which bytes, and what to do about it.
 
+use super::Checked;
 use super::accesses::{Span, rows};
 use super::fact::{Fact, Kind, Level, Misfit};
 use super::holding::Scope;
 use super::reach::Redundant;
 use super::survey::{Conflict, Escape, Hazard};
-use super::Checked;
 use crate::config::{Hazards, format_bytes};
 use crate::id::{BufferId, Symbol, TaskId};
 use crate::window::Resource;
@@ -73,7 +73,10 @@ impl Checked {
                 None,
             ),
             Fact::Unneeded { task } => (
-                format!("nobody needs {}: its outputs are overwritten or dropped before a needed task reads them", self.who(*task)),
+                format!(
+                    "nobody needs {}: its outputs are overwritten or dropped before a needed task reads them",
+                    self.who(*task)
+                ),
                 "remove it, or let the task that needs it read its output or name it in deps".into(),
                 vec![(*task, None)],
                 None,
@@ -122,7 +125,9 @@ impl Checked {
                 format!("submit task {user} before the scope closes, or make `{name}` in an outer scope"),
             ),
             None => (
-                format!("{who} uses `{name}` of {made}, which no scope holds: it may be recycled before task {user} is submitted"),
+                format!(
+                    "{who} uses `{name}` of {made}, which no scope holds: it may be recycled before task {user} is submitted"
+                ),
                 format!("put tasks {owner} and {user} into one scope"),
             ),
         };
@@ -141,10 +146,9 @@ impl Checked {
         let there = if resource == Resource::Heap { format_bytes(size) } else { format!("{size} {unit}") };
         let who = self.who(task);
         let message = match scope.map(|scope| self.holding.scopes[scope as usize]) {
-            Some(scope) => format!(
-                "{} keeps more than the {there}{place}: {who} can never be submitted",
-                scope_words(&scope)
-            ),
+            Some(scope) => {
+                format!("{} keeps more than the {there}{place}: {who} can never be submitted", scope_words(&scope))
+            }
             None => format!("{who} needs more than the {there}{place}"),
         };
         let close = if scope.is_some() { ", or close the scope earlier" } else { "" };

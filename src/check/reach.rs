@@ -20,8 +20,7 @@ type Row = [u64; WORDS];
 pub fn ordered(graph: &Graph, pairs: &[(TaskId, TaskId)]) -> Vec<bool> {
     let mut by_block: Vec<usize> = (0..pairs.len()).collect();
     by_block.sort_unstable_by_key(|&index| pairs[index].0.0 / BLOCK);
-    let blocks: Vec<&[usize]> =
-        by_block.chunk_by(|&a, &b| pairs[a].0.0 / BLOCK == pairs[b].0.0 / BLOCK).collect();
+    let blocks: Vec<&[usize]> = by_block.chunk_by(|&a, &b| pairs[a].0.0 / BLOCK == pairs[b].0.0 / BLOCK).collect();
     let answers: Vec<Vec<(usize, bool)>> = blocks
         .into_par_iter()
         .map_init(Vec::new, |rows, asked| {

@@ -175,8 +175,7 @@ impl<F: FnMut(Conflict)> Walk<'_, F> {
         let Walk { accesses, found, conflict, .. } = self;
         let conflict_with = |earlier, hazard, bytes| Conflict { later, earlier, hazard, bytes };
         for region in task.writes.iter().chain(&task.updates) {
-            accesses
-                .writers(region, |writer, bytes| found.push(conflict_with(writer, Hazard::WriteAfterWrite, bytes)));
+            accesses.writers(region, |writer, bytes| found.push(conflict_with(writer, Hazard::WriteAfterWrite, bytes)));
             accesses.readers(region, |reader, bytes| found.push(conflict_with(reader, Hazard::WriteAfterRead, bytes)));
         }
         found.sort_unstable();

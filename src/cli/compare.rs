@@ -76,7 +76,12 @@ impl Args {
             names.extend(more);
         }
         let mut seen = Vec::new();
-        names.retain(|name| !seen.contains(name) && { seen.push(*name); true });
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(*name);
+                true
+            }
+        });
         Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
     }
 }

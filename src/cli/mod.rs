@@ -17,7 +17,10 @@ use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::sweep::SweepError;
 use ptosim::workload::WorkloadError;
+use ptosim::workload::import::{Edges, Options, Rules};
+use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -49,6 +52,7 @@ enum Command {
     Compare(compare::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
+    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -66,6 +70,7 @@ impl Cli {
             Command::Compare(args) => compare::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -158,6 +163,44 @@ impl PolicyArgs {
         let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
         Choice::new(self.policy.as_deref(), config)
     }
+}
+
+/// The options about workloads that other programs wrote.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Traces of other programs")]
+struct ImportArgs {
+    /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<String>,
+    /// Where dependencies come from: recorded, infer (from regions), files (as buffers), all (control ones too)
+    #[arg(long, value_name = "CHOICE", value_parser = edges)]
+    edges: Option<Edges>,
+    /// Mapping rules: worker types, clock and cycles by kernel name
+    #[arg(long, value_name = "FILE.toml")]
+    rules: Option<String>,
+    /// A file that belongs to the workload, such as measured times; may be repeated
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+}
+
+impl ImportArgs {
+    /// Opens a workload; times become cycles by the clock of `machine`.
+    fn open(&self, spec: &str, machine: &Machine) -> Result<Box<dyn Workload>, WorkloadError> {
+        let rules = self.rules.as_deref().map(Rules::load).transpose()?.unwrap_or_default();
+        let options = Options {
+            from: self.from.clone(),
+            edges: self.edges,
+            rules,
+            clock_mhz: machine.clock_mhz as f64,
+            with: self.with.clone(),
+        };
+        workload::open_with(spec, &options)
+    }
+}
+
+fn edges(name: &str) -> Result<Edges, String> {
+    let names = Edges::ALL.map(Edges::name).join(", ");
+    Edges::ALL.into_iter().find(|edges| edges.name() == name).ok_or_else(|| format!("use one of {names}"))
 }
 
 /// Prints to standard output, with colours only where they are wanted.

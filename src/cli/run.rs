@@ -1,13 +1,13 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
 use super::observe::{Progress, Watch};
-use super::{Ending, Failure, MachineArgs, PolicyArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
+use ptosim::engine;
 use ptosim::policy::Choice;
 use ptosim::report::{Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, wrap, write_json};
 use ptosim::workload::Workload;
-use ptosim::{engine, workload};
 use std::io::{self, BufWriter, Write};
 
 /// Run a workload and report where the cycles went
@@ -27,6 +27,8 @@ pub struct Args {
     machine: MachineArgs,
     #[command(flatten)]
     policy: PolicyArgs,
+    #[command(flatten)]
+    import: ImportArgs,
     /// How to run it
     #[arg(long, value_enum, default_value_t = Engine::Virtual)]
     engine: Engine,
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
     let choice = args.policy.load(&machine)?;
-    let workload = workload::open(&args.workload)?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args)?;
     let report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;
     outputs.commit(args, &report)?;
@@ -74,6 +76,7 @@ fn simulate(
         engine::run_with(workload, machine, choice, &mut outputs.watch)
     }?;
     outputs.watch.progress = None;
+    report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
     Ok(report)

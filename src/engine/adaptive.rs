@@ -78,6 +78,8 @@ impl Adaptive {
     /// A sentence for the report.
     pub(super) fn note(&self) -> String {
         let Adaptive { least, largest, size, changes, .. } = self;
-        format!("the window adapted itself {changes} times: {least} slots at first, at most {largest}, {size} at the end")
+        format!(
+            "the window adapted itself {changes} times: {least} slots at first, at most {largest}, {size} at the end"
+        )
     }
 }

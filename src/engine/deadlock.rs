@@ -1,6 +1,7 @@
 //! Explains a run that got stuck, and finds the sizes with which it would have finished.
 
-use super::virtual_time::{Duty, Sim};
+use super::clerk::Duty;
+use super::virtual_time::Sim;
 use super::{Observer, RunError};
 use crate::config::{Limits, Machine};
 use crate::id::TaskId;

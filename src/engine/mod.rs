@@ -13,12 +13,17 @@ use crate::window::{SlotRef, Window};
 use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
+pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
+
 mod adaptive;
 mod choose;
+mod clerk;
 mod deadlock;
+mod events;
 mod family;
 mod jobs;
 mod tally;
+mod tell;
 mod virtual_time;
 
 pub use choose::simulate_with;
@@ -76,6 +81,9 @@ pub fn simulate_under<P: Policy, O: Observer>(
             sim.orchestrator.validate_rest()?;
         }
         return Err(error);
+    }
+    if O::WATCHES {
+        sim.tell_end();
     }
     let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(deadlock::explain(&sim)) };
     let n_tasks = sim.orchestrator.next_task().0;
@@ -144,6 +152,8 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),
         deadlock,
         notes,
+        path: None,
+        what_if: Vec::new(),
         policy_report: sim.policy.report(),
         verdict: String::new(),
     }
@@ -176,6 +186,57 @@ pub trait Observer {
     #[inline]
     fn retired(&mut self, retired: &Retired, now: u64) {
         let _ = (retired, now);
+    }
+
+    /// A task became READY, or is to be run once more.
+    #[inline]
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        let _ = (task, slot, kind, now);
+    }
+
+    /// A READY task was dropped or removed before all its blocks were placed.
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        let _ = (kind, now);
+    }
+
+    /// A block was given to workers.
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        let _ = (placed, now);
+    }
+
+    /// A job of the scheduler was queued, begun or done.
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let _ = (job, step, now);
+    }
+
+    /// The orchestrator did this from a cycle to now; spans without length are not told.
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let _ = (phase, from, now);
+    }
+
+    /// Something of a ring was taken or returned.
+    #[inline]
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        let _ = (ring, window, now);
+    }
+
+    /// The policy acts by itself: what is told next, up to the next job, is not the effect of a job.
+    #[inline]
+    fn policy_acts(&mut self, now: u64) {
+        let _ = now;
+    }
+
+    /// The start of its parent no longer holds a task back: what is told next is the effect of that.
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        let _ = (slot, now);
+    }
+
+    /// The run is over.
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        let _ = (names, now);
     }
 
     /// A task will never run.

@@ -7,17 +7,17 @@
 //! ```
 
 use super::adaptive::Adaptive;
+use super::clerk::{Action, Clerk, Duty};
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Cause, Observer, Retired, RunError};
+use super::{BlockRow, Cause, JobKind, JobStep, Observer, Retired, RunError, SchedulerJob};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
-use crate::report::{Blocked, OrchestratorReport};
 use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
 use crate::workload::{Control, Cost};
@@ -37,8 +37,8 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) work: Work,
     pub(super) clerk: Clerk,
     pub(super) now: u64,
-    floor: Floor,
-    observer: &'a mut O,
+    pub(super) floor: Floor,
+    pub(super) observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
     /// Whether a block ends at the moment at which it started.
@@ -83,39 +83,6 @@ pub(super) struct Times {
     pub(super) line: Option<u64>,
 }
 
-/// Where the orchestrator stands, and its account.
-pub(super) struct Clerk {
-    pub(super) stage: Duty,
-    pub(super) report: OrchestratorReport,
-    /// When the present duty began.
-    since: u64,
-}
-
-/// What the orchestrator is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
-    /// About to read an operation.
-    Read,
-    /// Does not start the submission before this cycle.
-    Wait(u64),
-    /// About to reserve.
-    Reserve,
-    /// Something is full; `seen` is the consumed count at the last attempt.
-    Blocked { on: Resource, seen: u64 },
-    /// Pays until this cycle, then acts.
-    Pay(u64, Action),
-    /// The program is over.
-    Done,
-}
-
-/// What the orchestrator does when it has paid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
-    Publish(SlotRef),
-    OpenScope,
-    CloseScope,
-}
-
 impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
@@ -131,7 +98,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
+            clerk: Clerk::new(),
             now: 0,
             floor,
             observer,
@@ -176,7 +143,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.advance(next);
             self.now = next;
         }
-        self.clerk.close(self.now);
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.close(self.now) {
+            self.observer.orchestrator(phase, since, self.now);
+        }
         Ok(())
     }
 
@@ -219,7 +189,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let is_blocked = matches!(self.clerk.stage, Duty::Blocked { on: Resource::Window, .. });
         let grows = is_blocked && self.adaptive.as_mut().is_some_and(Adaptive::grow);
         if grows {
-            self.clerk.turn(Duty::Reserve, self.now);
+            self.turn(Duty::Reserve);
         }
         grows
     }
@@ -277,6 +247,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
+            self.observer.policy_acts(self.now);
             let is_known = self.policy.on_control(&control, self.now);
             if !is_known && control.command == "shutdown" {
                 self.shut_down();
@@ -305,6 +276,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     }
 
     fn release_child(&mut self, child: SlotRef) {
+        self.observer.child_released(child, self.now);
         if self.window.satisfy(child) {
             self.outcomes(|_, _, outcomes| outcomes.ready(child));
             self.obey();
@@ -335,7 +307,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
-            self.jobs.push(Job::Complete(worker));
+            self.push(Job::Complete(worker));
         }
     }
 
@@ -349,6 +321,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Complete(_) | Job::Join(_) if self.machine.rules.completion_batch > 1 => return self.begin_batch(job),
             Job::Complete(_) | Job::Join(_) => costs.complete.saturating_add(self.edge_cost(job)),
         };
+        self.tell(job, JobStep::Begun(cost));
         if cost == 0 {
             self.take_effect(job);
         } else {
@@ -395,6 +368,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     #[inline]
     fn take_effect(&mut self, job: Job) {
+        self.tell(job, JobStep::Done);
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
@@ -532,6 +506,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             AfterEnd::Again => {
                 slot.job.rewind();
                 self.ledger.again(Class::from_bits(slot.job.class()));
+                self.observer.ready(end.task, slot_ref, end.kind, self.now);
                 self.obey();
                 return;
             }
@@ -631,6 +606,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     *now,
                 );
             });
+            observer.occupied(ring, window, *now);
         }
         while let Some(slot) = self.lists.dropped.pop() {
             self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
@@ -644,6 +620,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
+        self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -661,12 +638,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 }
                 Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
+                Duty::Wait(_) => self.turn(Duty::Reserve),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
+                    self.turn(Duty::Read);
                     self.act(action)?;
-                    self.clerk.turn(Duty::Read, self.now);
                     changed = true;
                 }
                 Duty::Done => return Ok(changed),
@@ -683,14 +660,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             let step = self.orchestrator.read(&self.window)?;
             match step {
                 Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                 }
                 Step::Submit => changed |= self.reserve()?,
                 Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
                 Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
-                    self.clerk.turn(Duty::Done, self.now);
+                    self.turn(Duty::Done);
                 }
             }
             if !matches!(self.clerk.stage, Duty::Read) {
@@ -706,7 +683,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
         }
         self.ledger.supply(Supply::Done);
-        self.clerk.turn(Duty::Done, self.now);
+        self.turn(Duty::Done);
     }
 
     /// Whether an adaptive window refuses the task at hand.
@@ -730,12 +707,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
                 self.ledger.supply(Supply::Working);
                 self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
-                self.clerk.turn(Duty::Blocked { on, seen: self.lists.consumed }, self.now);
+                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
                 Ok(false)
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
@@ -746,11 +724,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
-            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
+            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return Ok(false);
         }
         if !matches!(self.clerk.stage, Duty::Read) {
-            self.clerk.turn(Duty::Read, self.now);
+            self.turn(Duty::Read);
         }
         self.act(action)?;
         Ok(true)
@@ -796,7 +774,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
-        self.jobs.push(Job::Admit(slot_ref));
+        self.push(Job::Admit(slot_ref));
         Ok(())
     }
 
@@ -855,6 +833,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn hand_out(&mut self) -> bool {
         let mut changed = false;
+        self.observer.policy_acts(self.now);
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {
@@ -869,9 +848,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.policy.dispatch(&mut stage);
         self.obey();
         changed |= !self.placed.is_empty();
-        for leader in self.placed.drain(..) {
-            self.jobs.push(Job::Dispatch(leader));
+        for index in 0..self.placed.len() {
+            let leader = self.placed[index];
+            self.tell_placed(leader);
+            self.push(Job::Dispatch(leader));
         }
+        self.placed.clear();
         changed
     }
 
@@ -891,53 +873,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Moments of the task in a slot.
     pub(super) fn times(&self, slot: SlotRef) -> &Times {
         &self.times[slot as usize]
-    }
-}
-
-impl Clerk {
-    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
-    #[inline]
-    fn turn(&mut self, duty: Duty, now: u64) {
-        let same_wait = match (self.stage, duty) {
-            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
-            _ => false,
-        };
-        if !same_wait {
-            let span = now - self.since;
-            self.since = now;
-            match self.stage {
-                Duty::Read | Duty::Reserve => {}
-                Duty::Wait(_) => self.report.waiting += span,
-                Duty::Pay(..) => self.report.working += span,
-                Duty::Done => self.report.done += span,
-                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
-            }
-        }
-        self.stage = duty;
-    }
-
-    /// Cycles spent waiting for a slot until now.
-    fn blocked_on_window(&self, now: u64) -> u64 {
-        let is_blocked = matches!(self.stage, Duty::Blocked { on: Resource::Window, .. });
-        self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
-    }
-
-    /// Books the time of the last duty. A wait that never ended counts as stuck.
-    fn close(&mut self, now: u64) {
-        if matches!(self.stage, Duty::Blocked { .. }) {
-            self.report.stuck = now - self.since;
-        } else {
-            self.turn(self.stage, now);
-        }
-    }
-}
-
-fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
-    match resource {
-        Resource::Window => &mut blocked.window,
-        Resource::Heap => &mut blocked.heap,
-        Resource::Deps => &mut blocked.deps,
-        Resource::Tensors => &mut blocked.tensors,
     }
 }
 
@@ -980,8 +915,13 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);
+        self.observer.ready(slot.task(), slot_ref, kind, self.now);
         if kind == TaskType::None {
             self.ledger.all_placed(class);
+            if O::WATCHES {
+                let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
+                self.observer.job(&job, JobStep::Queued, self.now);
+            }
             self.jobs.push(Job::Join(slot_ref));
             return;
         }

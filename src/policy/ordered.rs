@@ -53,13 +53,7 @@ impl<O: Order> Ordered<O> {
     /// Empty queues of a machine.
     #[must_use]
     pub fn new(order: O, machine: &Machine) -> Ordered<O> {
-        Ordered {
-            order,
-            arrivals: Vec::new(),
-            n_arrived: 0,
-            queues: Default::default(),
-            book: QueueBook::new(machine),
-        }
+        Ordered { order, arrivals: Vec::new(), n_arrived: 0, queues: Default::default(), book: QueueBook::new(machine) }
     }
 
     fn sort_in(&mut self, window: &Window<Local>) {

@@ -8,7 +8,6 @@ use serde_json::json;
 /// Own queues.
 pub struct PerWorker {
     queues: OwnQueues,
-
 }
 
 impl PerWorker {
@@ -34,7 +33,6 @@ impl Policy for PerWorker {
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.queues.dispatch(stage);
-
     }
 
     fn report(&self) -> serde_json::Value {

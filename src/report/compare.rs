@@ -197,7 +197,8 @@ impl Comparison {
     pub fn write_csv(&self, writer: impl std::io::Write) -> std::io::Result<()> {
         let mut csv = csv::Writer::from_writer(writer);
         let kinds = self.kinds();
-        let mut header: Vec<String> = ["policy", "outcome", "makespan", "lower_bound", "ratio"].map(str::to_owned).into();
+        let mut header: Vec<String> =
+            ["policy", "outcome", "makespan", "lower_bound", "ratio"].map(str::to_owned).into();
         header.extend(kinds.iter().map(|kind| format!("utilisation_{}", kind.name().to_lowercase())));
         header.extend(["wait_p50", "wait_p99", "wait_max", "fairness", "error"].map(str::to_owned));
         csv.write_record(&header)?;

@@ -125,8 +125,13 @@ impl Naive {
 
     fn producers(&mut self, submit: &Submit, hazards: Hazards) -> BTreeSet<usize> {
         let named = submit.deps.iter().map(|task| task.0 as usize);
-        let read: Vec<usize> =
-            submit.reads.iter().chain(&submit.updates).flat_map(|region| self.bytes(region)).filter_map(|byte| byte.writer).collect();
+        let read: Vec<usize> = submit
+            .reads
+            .iter()
+            .chain(&submit.updates)
+            .flat_map(|region| self.bytes(region))
+            .filter_map(|byte| byte.writer)
+            .collect();
         self.needs.push(named.clone().chain(read.iter().copied()).collect());
         let mut producers: BTreeSet<usize> = named.chain(read).collect();
         for byte in submit.writes.iter().chain(&submit.updates).flat_map(|region| self.bytes(region)) {
@@ -335,7 +340,10 @@ fn a_write_after_a_read_is_told_with_a_remedy_and_every_remedy_helps() {
         finding.remedy,
         "make task 2 depend on task 1, or let task 1 take `T` as inout, or set rules.hazards=full"
     );
-    assert_eq!((finding.tasks[0].regions.as_slice(), finding.bytes.as_deref()), (&["in T[0..256)".to_owned()][..], Some("T[0..64)")));
+    assert_eq!(
+        (finding.tasks[0].regions.as_slice(), finding.bytes.as_deref()),
+        (&["in T[0..256)".to_owned()][..], Some("T[0..64)"))
+    );
     for remedy in ["deps", "inout", "full"] {
         assert_eq!(tile(remedy).count(Level::Error), 0, "{remedy}");
     }

@@ -129,7 +129,8 @@ fn with_shutdown(ops: &[Op], at: u64, machine: &Machine, name: Name) -> Report {
 #[test]
 fn pu_07_a_shutdown_drains_what_is_ready_and_nothing_else() {
     // At 5 task 0 runs and 1 to 3 are READY; 4 waits for 3; 5 does not fit into the window yet.
-    let ops = [task(10, &[]), task(10, &[]), task(10, &[]), task(10, &[]), task(10, &[3]), task(10, &[4]), task(10, &[])];
+    let ops =
+        [task(10, &[]), task(10, &[]), task(10, &[]), task(10, &[]), task(10, &[3]), task(10, &[4]), task(10, &[])];
     let machine = Machine { limits: Limits { window: 8, spare: 2, ..Limits::default() }, ..vectors(1) };
     for name in [Name::Pto, Name::Lifo, Name::PerWorker, Name::Predictive, Name::Static] {
         let report = with_shutdown(&ops, 5, &machine, name);
