@@ -30,3 +30,7 @@ pub mod engine;
 pub mod report;
 
 pub mod check;
+
+pub mod size;
+
+pub mod sweep;

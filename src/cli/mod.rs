@@ -7,12 +7,16 @@ mod kernels;
 mod machines;
 mod observe;
 mod run;
+mod size;
+mod sweep;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
 use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
+use ptosim::sweep::SweepError;
+use ptosim::workload::WorkloadError;
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
@@ -43,6 +47,9 @@ pub struct Cli {
 enum Command {
     Run(run::Args),
     Check(check::Args),
+    Size(size::Args),
+    Sweep(sweep::Args),
+    Compare(compare::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
     Compare(compare::Args),
@@ -58,6 +65,9 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Size(args) => size::run(&args),
+            Command::Sweep(args) => sweep::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Compare(args) => compare::run(&args),
@@ -96,6 +106,9 @@ pub enum Failure {
     /// Found by the engine.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A sweep.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     /// A file or standard output.
     #[error(transparent)]
     Output(#[from] OutputError),

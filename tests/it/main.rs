@@ -20,6 +20,8 @@ mod policy_ray;
 mod policy_run;
 mod program;
 mod programs;
+mod size;
+mod sweep;
 mod reports;
 mod tidy;
 mod units_pto;
