@@ -17,7 +17,8 @@ pub struct Hicann;
 
 const REMEDY: &str = "a topology is an array of {\"taskId\":0,\"funcName\":\"…\",\"successors\":[…]}";
 const PROFILE: &str = "tilefwk_prof_data.json";
-const PROFILE_REMEDY: &str = "profile data are an array of {\"coreType\":\"AIV\",\"tasks\":[{\"taskId\":0,\"execStart\":0,\"execEnd\":1}]}";
+const PROFILE_REMEDY: &str =
+    "profile data are an array of {\"coreType\":\"AIV\",\"tasks\":[{\"taskId\":0,\"execStart\":0,\"execEnd\":1}]}";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

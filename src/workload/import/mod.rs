@@ -7,6 +7,10 @@
 //! file ─▶ recognise ─▶ Format::read ─▶ sketch (rules, sorting, circles) ─▶ Program, with notes for the report
 //! ```
 
+mod chakra;
+mod chrome;
+mod dax;
+mod dot;
 mod file;
 mod hicann;
 mod number;
@@ -59,7 +63,16 @@ pub trait Format: Sync {
 /// All foreign formats, in the order in which they are tried.
 #[must_use]
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&stg::Stg, &wfformat::WfFormat, &hicann::Hicann, &simpler::Simpler]
+    &[
+        &stg::Stg,
+        &wfformat::WfFormat,
+        &hicann::Hicann,
+        &simpler::Simpler,
+        &dax::Dax,
+        &dot::Dot,
+        &chrome::Chrome,
+        &chakra::Chakra,
+    ]
 }
 
 /// Where dependencies come from.

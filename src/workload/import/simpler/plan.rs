@@ -1,9 +1,9 @@
 //! From the content of `deps.json` to a sketch.
 
+use super::super::Options;
 use super::super::file::{Input, shown};
 use super::super::number::Whole;
 use super::super::sketch::{Places, Sketch};
-use super::super::Options;
 use super::model::{Arg, Deps, Edge, NameMap, Task, Tensor, element_bytes};
 use super::regions::regions;
 use super::scopes::Home;
@@ -114,7 +114,8 @@ impl<'a> Plan<'a> {
             let Some(tensor) = self.tensors.get(tensor) else { continue };
             let elements = tensor.buffer_numel.unwrap_or_default().0;
             let bytes = elements.checked_mul(element_bytes(tensor.dtype.as_deref())).filter(|&bytes| bytes < 1 << 62);
-            let bytes = bytes.ok_or_else(|| format!("tensor {} has {elements} elements; that is too much", tensor.tensor_id.0))?;
+            let bytes = bytes
+                .ok_or_else(|| format!("tensor {} has {elements} elements; that is too much", tensor.tensor_id.0))?;
             if self.infer {
                 let buffer = self.sketch.heap_buffer(&buffer_name(tensor));
                 submit.allocates.push(NewBuffer { buffer, bytes });
@@ -204,7 +205,10 @@ impl<'a> Plan<'a> {
         let counts = &self.counts;
         let lines = [
             (counts.allocs, "tasks that only edges name allocate memory and take no time"),
-            (if has_times { counts.without_time } else { 0 }, "tasks have no record; their cycles are the kernel table's"),
+            (
+                if has_times { counts.without_time } else { 0 },
+                "tasks have no record; their cycles are the kernel table's",
+            ),
             (counts.without_size, "outputs that nobody reads have no recorded size and take no heap"),
             (counts.retained, "edges only keep memory alive; nobody waits for them, and they were left out"),
             (counts.rough, "views are in too many pieces and were taken as all bytes from first to last"),

@@ -22,7 +22,8 @@ pub fn regions(arg: &Arg<'_>, buffer: BufferId) -> Result<(Vec<Region>, bool), S
     let Some(dimensions) = dimensions(arg, element).ok_or_else(too_large)? else {
         return Ok((vec![Region::range(buffer, offset, 0)], true));
     };
-    let span = dimensions.iter().try_fold(0_u64, |span, &(count, stride)| span.checked_add((count - 1).checked_mul(stride)?));
+    let span =
+        dimensions.iter().try_fold(0_u64, |span, &(count, stride)| span.checked_add((count - 1).checked_mul(stride)?));
     let end = span.and_then(|span| span.checked_add(element)?.checked_add(offset));
     let end = end.filter(|&end| end < 1 << 63).ok_or_else(too_large)?;
     let (row, rows, outer) = split(&dimensions, element);

@@ -38,9 +38,13 @@ pub fn boundaries(input: &Input) -> Result<Vec<Boundary<'_>>, WorkloadError> {
             continue;
         }
         let wrong = |what: String| input.error_in(index as u64 + 1, format!("{what}; {REMEDY}"));
-        let boundary: Boundary<'_> = serde_json::from_slice(line).map_err(|error| wrong(super::super::file::shown(&error.to_string())))?;
+        let boundary: Boundary<'_> =
+            serde_json::from_slice(line).map_err(|error| wrong(super::super::file::shown(&error.to_string())))?;
         if boundary.phase != "begin" && boundary.phase != "end" {
-            return Err(wrong(format!("phase \"{}\" is neither begin nor end", super::super::file::shown(&boundary.phase))));
+            return Err(wrong(format!(
+                "phase \"{}\" is neither begin nor end",
+                super::super::file::shown(&boundary.phase)
+            )));
         }
         found.push(boundary);
     }

@@ -8,7 +8,8 @@ use crate::id::TaskType;
 use crate::workload::{Cost, WorkloadError};
 use std::collections::HashMap;
 
-const REMEDY: &str = "records have metadata.clock_freq_hz and aicore_tasks with [core, task, register id, start, end, …]";
+const REMEDY: &str =
+    "records have metadata.clock_freq_hz and aicore_tasks with [core, task, register id, start, end, …]";
 
 /// Ticks of the runs of one task.
 #[derive(Clone, Copy, Default)]
