@@ -1,10 +1,12 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod convert;
 mod generate;
 mod kernels;
 mod machines;
 mod observe;
 mod run;
+mod stat;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -39,6 +41,8 @@ pub struct Cli {
 enum Command {
     Run(run::Args),
     Gen(generate::Args),
+    Convert(convert::Args),
+    Stat(stat::Args),
     Kernels(kernels::Args),
     Machines(machines::Args),
 }
@@ -52,6 +56,8 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Gen(args) => generate::run(&args),
+            Command::Convert(args) => convert::run(&args),
+            Command::Stat(args) => stat::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
@@ -126,7 +132,7 @@ impl MachineArgs {
 }
 
 /// The options about workloads that other programs wrote.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Traces of other programs")]
 struct ImportArgs {
     /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them

@@ -11,6 +11,7 @@ mod memory;
 mod output;
 #[cfg(test)]
 mod sample;
+mod statistics;
 mod table;
 mod text;
 mod verdict;
@@ -21,6 +22,7 @@ pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
 pub use output::{Output, OutputError};
+pub use statistics::{Fan, Footprint, Statistics, TypeWork};
 pub use table::columns;
 pub use text::render;
 pub use verdict::verdict;
