@@ -5,7 +5,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ptosim::config::Machine;
 use ptosim::engine;
-use ptosim::export::{Subject, Target, Timeline, losses, targets};
+use ptosim::export::{Recording, Subject, Target, losses, targets};
 use ptosim::graph::Graph;
 use ptosim::report::{Output, columns};
 use ptosim::workload::binary::write_binary;
@@ -112,10 +112,10 @@ fn export(
     output: &Path,
 ) -> Result<Vec<String>, Failure> {
     let program = Program::load(workload)?;
-    let graph = Graph::load(&program, machine)?;
-    let mut timeline = None;
+    let graph = Graph::survey(&program, machine)?;
+    let mut recording = None;
     if target.needs_run {
-        let mut rows = Timeline::default();
+        let mut rows = Recording::default();
         let report = engine::simulate(&program, machine, &mut rows)?;
         if report.deadlock.is_some() {
             return Err(Failure::Usage(format!(
@@ -123,9 +123,9 @@ fn export(
                 program.name()
             )));
         }
-        timeline = Some(rows);
+        recording = Some(rows);
     }
-    let subject = Subject { program: &program, graph: &graph, machine, timeline: timeline.as_ref() };
+    let subject = Subject { program: &program, graph: &graph, machine, recording: recording.as_ref() };
     for (name, write_file) in target.files {
         let path = if name.is_empty() { output.to_owned() } else { output.join(name) };
         if !name.is_empty() {

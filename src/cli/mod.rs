@@ -1,5 +1,7 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod check;
+mod compare;
 mod convert;
 mod generate;
 mod kernels;
@@ -11,6 +13,7 @@ mod stat;
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
+use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
@@ -23,6 +26,7 @@ Examples:
   ptosim run bgemm                              a generated workload on the ideal machine
   ptosim run trace.jsonl.gz --machine a2a3      your own trace on a real device's sizes and costs
   ptosim run bgemm:batch=2,m=8,n=8,k=8 --set limits.window=64 --json result.json
+  ptosim compare trace.jsonl --policies all     the same trace under every policy, side by side
 
 Exit codes:
   0  completed
@@ -40,10 +44,12 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Check(check::Args),
     Gen(generate::Args),
     Convert(convert::Args),
     Stat(stat::Args),
     Kernels(kernels::Args),
+    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -55,10 +61,12 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Convert(args) => convert::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Kernels(args) => kernels::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -128,6 +136,25 @@ impl MachineArgs {
         machine.apply(&self.settings)?;
         machine.validate()?;
         Ok(machine)
+    }
+}
+
+/// The options that choose a policy.
+#[derive(clap::Args, Debug)]
+struct PolicyArgs {
+    /// Scheduling policy, such as pto, predictive or ray; wins over the one in the configuration
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Configuration of the policy: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+}
+
+impl PolicyArgs {
+    fn load(&self, machine: &Machine) -> Result<Choice, ConfigError> {
+        let load = |path| Config::load(path, machine);
+        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
+        Choice::new(self.policy.as_deref(), config)
     }
 }
 

@@ -57,8 +57,8 @@ impl Args {
             Ok(found) => (Edges::Infer, found),
             Err(_) => (Edges::Files, load(Edges::Files)?),
         };
-        let recorded = Graph::load(recorded.as_ref(), machine)?;
-        let found = Graph::load(found.as_ref(), machine)?;
+        let recorded = Graph::survey(recorded.as_ref(), machine)?;
+        let found = Graph::survey(found.as_ref(), machine)?;
         Ok(comparison(&recorded, &found, choice.name()))
     }
 }

@@ -71,7 +71,7 @@ fn every_key_can_be_set_to_what_it_is() {
         copy.set(&key, &text).expect("its own value");
         assert_eq!(copy, machine, "{key}");
     }
-    assert_eq!(machine.keys().len(), 29);
+    assert_eq!(machine.keys().len(), 31);
 }
 
 #[test]

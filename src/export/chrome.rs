@@ -18,7 +18,7 @@ pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let n_tasks = subject.graph.tasks.len();
     let mut first: Vec<Option<&BlockRow>> = vec![None; n_tasks];
     let mut last: Vec<Option<&BlockRow>> = vec![None; n_tasks];
-    for row in &subject.timeline().rows {
+    for row in &subject.recording().rows {
         let place = row.task.0 as usize;
         slice(subject, output, row, first[place].is_none())?;
         first[place].get_or_insert(row);
@@ -29,7 +29,7 @@ pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     for (index, task) in subject.graph.tasks.iter().enumerate() {
         let id = TaskId(index as u64);
         if task.kind == TaskType::None {
-            let ts = subject.micros(subject.timeline().submitted(id));
+            let ts = subject.micros(subject.recording().submitted(id));
             let kernel = text(kernel(subject, id));
             write!(
                 output,

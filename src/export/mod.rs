@@ -8,12 +8,12 @@ mod csv;
 mod dot;
 mod feature;
 mod json;
+mod recording;
 mod simpler;
-mod timeline;
 mod wfformat;
 
 pub use feature::{Feature, losses};
-pub use timeline::Timeline;
+pub use recording::Recording;
 
 use crate::config::Machine;
 use crate::graph::Graph;
@@ -29,14 +29,14 @@ pub struct Subject<'a> {
     /// Where it runs; gives the clock.
     pub machine: &'a Machine,
     /// What ran when, for formats that show it.
-    pub timeline: Option<&'a Timeline>,
+    pub recording: Option<&'a Recording>,
 }
 
 impl Subject<'_> {
     /// The run; a program without one is shown as if nothing ran.
-    fn timeline(&self) -> &Timeline {
-        const EMPTY: &Timeline = &Timeline::EMPTY;
-        self.timeline.unwrap_or(EMPTY)
+    fn recording(&self) -> &Recording {
+        const EMPTY: &Recording = &Recording::EMPTY;
+        self.recording.unwrap_or(EMPTY)
     }
 
     /// A moment in microseconds.

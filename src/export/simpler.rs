@@ -81,7 +81,7 @@ pub fn names(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
 
 /// Writes `chip_swimlane_records.json`: what ran when; the scheduler's own phases are not recorded here.
 pub fn records(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
-    let (rows, ids) = (&subject.timeline().rows, ids(subject));
+    let (rows, ids) = (&subject.recording().rows, ids(subject));
     let workers = &subject.machine.workers;
     let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..workers.count(kind)).map(move |_| core_type(kind)));
     let kinds: Vec<String> = kinds.map(text).collect();
@@ -111,7 +111,7 @@ pub fn records(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> 
         write!(output, "[{},{number},{},{}]", row.worker.0, row.ready, row.end)
     })?;
     write!(output, "\n],\"aicpu_scheduler_phases\":[[]],\"aicpu_orchestrator_phases\":[[")?;
-    lines(output, subject.timeline().submitted.iter().enumerate(), |output, (index, cycle)| {
+    lines(output, subject.recording().submitted.iter().enumerate(), |output, (index, cycle)| {
         write!(output, "{{\"submit_idx\":{index},\"task_id\":{},", ids[index])?;
         write!(output, "\"start_cycles\":{cycle},\"end_cycles\":{cycle}}}")
     })?;

@@ -19,7 +19,7 @@ pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
         write!(output, "{{\"name\":{id},\"id\":{id},\"parents\":[{}],", list(graph.producers(task)))?;
         write!(output, "\"children\":[{}]}}", list(graph.consumers(task)))
     })?;
-    let seconds = subject.timeline().rows.iter().map(|row| row.end).max().unwrap_or(0);
+    let seconds = subject.recording().rows.iter().map(|row| row.end).max().unwrap_or(0);
     let seconds = subject.micros(seconds) / 1e6;
     write!(output, "\n],\"files\":[]}},\n\"execution\":{{\"makespanInSeconds\":{seconds},")?;
     write!(output, "\"executedAt\":\"1970-01-01T00:00:00Z\",\"tasks\":[")?;

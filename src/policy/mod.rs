@@ -3,17 +3,46 @@
 //! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
+pub mod bmf;
+pub mod config;
+pub mod cyber;
+pub mod heft;
+mod lifo;
+mod ordered;
+pub mod orleans;
+mod own_queues;
+mod per_worker;
+pub mod predictive;
 mod pto;
+mod queue_book;
+mod random;
+pub mod ray;
+mod select;
+pub mod settings;
+mod shortest;
+pub mod static_list;
+mod steal;
 
+pub use config::Config;
+pub use lifo::Lifo;
+pub use ordered::{Candidate, Order, Ordered};
+pub use per_worker::PerWorker;
+pub use predictive::Ranked;
 pub use pto::Pto;
+pub use queue_book::QueueBook;
+pub use random::Random;
+pub use select::{Choice, Name};
+pub use shortest::Shortest;
+pub use static_list::{Plan, StaticList};
+pub use steal::Steal;
 
-use crate::config::OnReadyFull;
+use crate::config::{Machine, OnReadyFull};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use crate::workload::{Control, Submit};
+use crate::workload::{Control, Submit, Symbols};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
@@ -21,10 +50,14 @@ pub trait Policy {
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
-    /// A task was published; `task` is what the program said.
+    /// A task was published.
+    ///
+    /// # Errors
+    /// When the task can never run under this policy; the message says why and what would help. The run ends with it.
     #[inline]
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, now: u64) {
-        let _ = (slot, task, now);
+    fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
+        let _ = (submission, now);
+        Ok(())
     }
 
     /// A task became READY.
@@ -78,6 +111,12 @@ pub trait Policy {
         false
     }
 
+    /// Nothing but a timer of the policy can happen any more, and work is left; true if the policy changed that.
+    fn on_idle(&mut self, now: u64) -> bool {
+        let _ = now;
+        false
+    }
+
     /// Its counters for the report.
     fn report(&self) -> serde_json::Value {
         serde_json::Value::Object(serde_json::Map::new())
@@ -87,6 +126,21 @@ pub trait Policy {
     fn queues(&self) -> QueueStats {
         QueueStats::default()
     }
+}
+
+/// A task that was just published.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it runs on, after kernel table and machine have had their say.
+    pub kind: TaskType,
+    /// What the program said.
+    pub submit: &'a Submit,
+    /// Names of kernels and tasks.
+    pub symbols: &'a Symbols,
 }
 
 /// A READY task.
@@ -124,6 +178,8 @@ pub enum AfterEnd {
     Complete,
     /// The policy runs it again: all its blocks are to be placed once more.
     Again,
+    /// Its end is not processed: it stays in the window and releases nothing. For runs that are halted.
+    Abandon,
 }
 
 /// What a policy wants of the engine.
@@ -192,8 +248,9 @@ impl Stage<'_> {
     #[inline]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
         let job = &self.window.slot(slot).job;
-        let (kind, units) = (job.kind(), job.units());
+        let kind = job.kind();
         if job.has(flag::SYNC_START) {
+            let units = job.units();
             let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
             let left = job.to_place.load(Relaxed);
             if room < left {
@@ -210,6 +267,14 @@ impl Stage<'_> {
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
         self.record(slot, Crew::one(worker))
+    }
+
+    /// Places one block on certain free workers: one, or units of one cluster for a MIX block.
+    pub fn place_crew(&mut self, slot: SlotRef, crew: Crew) -> Placement {
+        for &worker in crew.ids() {
+            self.floor.take_worker(worker);
+        }
+        self.record(slot, crew)
     }
 
     #[inline]
@@ -251,4 +316,12 @@ pub struct QueueLimit {
     pub entries: u64,
     /// What to do beyond.
     pub when_full: OnReadyFull,
+}
+
+impl QueueLimit {
+    /// The limit of a machine.
+    #[must_use]
+    pub fn of(machine: &Machine) -> QueueLimit {
+        QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full }
+    }
 }

@@ -94,7 +94,7 @@ impl Statistics {
     /// When the workload cannot be read or asks for what the machine can never give.
     pub fn of(workload: &dyn Workload, machine: &Machine) -> Result<Statistics, RunError> {
         let footprint = Footprint::of(workload)?;
-        let graph = Graph::load(workload, machine)?;
+        let graph = Graph::survey(workload, machine)?;
         let ids = || (0..graph.tasks.len() as u64).map(TaskId);
         let (levels, width) = levels(&graph);
         let critical_path = graph.longest_paths().into_iter().max().unwrap_or(0);

@@ -2,6 +2,7 @@
 //!
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
+use super::compare::counters;
 use super::table::{numbers, plain};
 use super::words::{count, decimal, duration, group, percent, share, wrap};
 use super::{Outcome, Report, TypeReport};
@@ -139,6 +140,10 @@ fn runtime(report: &Report, width: usize) -> Table {
     table.add_row(["orchestrator".to_owned(), orchestrator(report)]);
     table.add_row(["scheduler".to_owned(), scheduler(report)]);
     table.add_row(["bounds".to_owned(), bounds(report)]);
+    let counters = counters(&report.policy_report);
+    if !counters.is_empty() {
+        table.add_row(["policy".to_owned(), counters]);
+    }
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 2));
     });

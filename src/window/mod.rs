@@ -235,7 +235,7 @@ impl<S: Sharing> Window<S> {
         slot.tensors.store(needs.tensors as u32, Relaxed);
         slot.next_in_scope.store(NONE, Relaxed);
         slot.mark.store(u64::MAX, Relaxed);
-        slot.heap_end.store(piece.map_or(0, |piece| piece.end()), Relaxed);
+        slot.heap_end.store(piece.map_or(0, HeapPiece::end), Relaxed);
         if let Some(piece) = piece {
             state.take_heap(piece);
         }
@@ -246,10 +246,17 @@ impl<S: Sharing> Window<S> {
         Ok(slot_ref)
     }
 
+    /// Whether a ring has no slot left.
+    #[inline]
+    pub fn is_full(&self, ring: u32) -> bool {
+        let state = self.ring(ring);
+        state.submitted() - state.retired() >= self.usable
+    }
+
     #[inline]
     fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
-        if state.submitted() - state.retired() >= self.usable {
+        if self.is_full(ring) {
             return Err(Refusal::Full(Resource::Window));
         }
         let piece = match needs.heap {

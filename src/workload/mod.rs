@@ -106,6 +106,11 @@ pub trait Source {
     /// Names of buffers met so far, by [`BufferId`].
     fn buffers(&self) -> &Symbols;
 
+    /// The file it comes from, for messages.
+    fn origin(&self) -> Option<&str> {
+        None
+    }
+
     /// Line of the operation last returned, counted from 1; `None` when the program is not a text.
     fn line(&self) -> Option<u64> {
         None

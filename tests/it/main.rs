@@ -2,9 +2,20 @@
 
 mod acceptance;
 mod by_hand;
+mod check;
 mod differential;
 mod formats;
 mod invariants;
 mod model;
+mod notation;
+mod policies;
+mod policy_cases;
+mod policy_cyber;
+mod policy_orleans;
+mod policy_properties;
+mod policy_run;
 mod program;
 mod programs;
+mod reports;
+mod tidy;
+mod units_pto;

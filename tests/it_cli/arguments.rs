@@ -49,6 +49,4 @@ fn a_bad_setting_names_value_and_remedy() {
 #[test]
 fn what_this_build_cannot_do_says_so() {
     refuses("run bgemm --engine execute", "engine `execute` is not available in this build; use virtual");
-    refuses("run bgemm --policy ray", "policy `ray` is not available in this build; use pto");
-    refuses("run bgemm --policy-config x.toml", "--policy-config is not available in this build");
 }

@@ -8,16 +8,16 @@ use crate::workload::Symbols;
 
 /// All blocks of a run in the order in which they started.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline {
+pub struct Recording {
     /// One row for each block and worker.
     pub rows: Vec<BlockRow>,
     /// When each task was published, by its id.
     pub submitted: Vec<u64>,
 }
 
-impl Timeline {
+impl Recording {
     /// One in which nothing ran.
-    pub const EMPTY: Timeline = Timeline { rows: Vec::new(), submitted: Vec::new() };
+    pub const EMPTY: Recording = Recording { rows: Vec::new(), submitted: Vec::new() };
 
     /// When a task was published.
     #[must_use]
@@ -26,7 +26,7 @@ impl Timeline {
     }
 }
 
-impl Observer for Timeline {
+impl Observer for Recording {
     fn block(&mut self, row: &BlockRow, _names: &Symbols) {
         self.rows.push(*row);
     }

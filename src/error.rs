@@ -1,0 +1,27 @@
+//! Why a run did not come to a report.
+
+use crate::config::ConfigError;
+use crate::window::Resource;
+use crate::workload::WorkloadError;
+
+/// Why a run did not come to a report.
+#[derive(thiserror::Error, Debug)]
+pub enum RunError {
+    /// The workload cannot be read.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A task asks for something the machine can never give; the message names task, line, value and remedy.
+    #[error("{0}")]
+    Task(String),
+    /// A task asks for more than the whole of a resource.
+    #[error("{message}")]
+    TooLarge {
+        /// What is too small.
+        resource: Resource,
+        /// Task, line, value and remedy.
+        message: String,
+    },
+}
