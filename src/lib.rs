@@ -34,3 +34,5 @@ pub mod check;
 pub mod size;
 
 pub mod sweep;
+
+pub mod export;

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod convert;
 mod generate;
 mod kernels;
 mod machines;
@@ -9,6 +10,7 @@ mod observe;
 mod run;
 mod size;
 mod sweep;
+mod stat;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -51,8 +53,9 @@ enum Command {
     Sweep(sweep::Args),
     Compare(compare::Args),
     Gen(generate::Args),
+    Convert(convert::Args),
+    Stat(stat::Args),
     Kernels(kernels::Args),
-    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -69,8 +72,9 @@ impl Cli {
             Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
             Command::Gen(args) => generate::run(&args),
+            Command::Convert(args) => convert::run(&args),
+            Command::Stat(args) => stat::run(&args),
             Command::Kernels(args) => kernels::run(&args),
-            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -166,7 +170,7 @@ impl PolicyArgs {
 }
 
 /// The options about workloads that other programs wrote.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Traces of other programs")]
 struct ImportArgs {
     /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them

@@ -17,6 +17,7 @@ mod output;
 #[cfg(test)]
 mod sample;
 mod spread;
+mod statistics;
 mod table;
 mod text;
 mod timeline;
@@ -35,6 +36,7 @@ pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
 pub use operations::Operations;
 pub use output::{Output, OutputError};
+pub use statistics::{Fan, Footprint, Statistics, TypeWork};
 pub use table::columns;
 pub use text::render;
 pub use timeline::Timeline;
