@@ -4,6 +4,7 @@ mod generate;
 mod kernels;
 mod machines;
 mod observe;
+mod reports;
 mod run;
 
 use clap::{Parser, Subcommand};

@@ -6,12 +6,19 @@
 mod blame;
 mod by_type;
 mod causes;
+mod chrome;
 mod critical_path;
 mod csv;
 mod deadlock;
+mod dot;
+mod export;
+mod html;
 mod json;
 mod memory;
 mod output;
+mod pack;
+mod path_csv;
+mod perfetto;
 #[cfg(test)]
 mod sample;
 mod spread;
@@ -26,11 +33,17 @@ mod words;
 
 pub use blame::{Blame, PathKernel, PathReport, PathStep};
 pub use by_type::TypeReport;
+pub use chrome::Chrome;
 pub use critical_path::PathRecorder;
 pub use csv::ScheduleWriter;
+pub use dot::{MOST_TASKS, write_dot};
+pub use export::{BlockFacts, Counter, Export, Form, Lane, Slice};
+pub use html::{Recording, write_html};
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
 pub use output::{Output, OutputError};
+pub use path_csv::write_paths;
+pub use perfetto::Perfetto;
 pub use table::columns;
 pub use text::render;
 pub use timeline::Timeline;
