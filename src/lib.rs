@@ -28,3 +28,5 @@ pub mod ledger;
 pub mod engine;
 
 pub mod report;
+
+pub mod check;

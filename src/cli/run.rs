@@ -2,14 +2,15 @@
 
 use super::observe::{Progress, Watch};
 use super::reports::{ReportArgs, Reports};
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
+use ptosim::engine;
+use ptosim::policy::Choice;
 use ptosim::report::{
     Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, what_if, wrap, write_json,
 };
 use ptosim::workload::Workload;
-use ptosim::{engine, workload};
 use std::io::{self, BufWriter, Write};
 
 /// Run a workload and report where the cycles went
@@ -19,6 +20,7 @@ Examples:
   ptosim run bgemm                  24 cube and 48 vector workers, no runtime costs
   ptosim run bgemm:batch=8,m=8,n=8,k=16 --machine a2a3
   ptosim run trace.jsonl --set workers.cube=4 --set limits.heap=1MiB
+  ptosim run trace.jsonl --policy predictive
   zcat trace.gz | ptosim run - --json - | jq .makespan
   ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv
   ptosim run bgemm --machine a2a3 --html report.html --what-if")]
@@ -27,12 +29,10 @@ pub struct Args {
     workload: String,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Scheduling policy
-    #[arg(long, value_name = "NAME", default_value = "pto")]
-    policy: String,
-    /// Configuration of the policy
-    #[arg(long, value_name = "FILE")]
-    policy_config: Option<String>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    import: ImportArgs,
     /// How to run it
     #[arg(long, value_enum, default_value_t = Engine::Virtual)]
     engine: Engine,
@@ -62,24 +62,31 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let workload = workload::open(&args.workload)?;
+    let choice = args.policy.load()?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
-    let mut report = simulate(workload.as_ref(), &machine, &mut outputs)?;
+    let mut report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;
     if args.reports.what_if {
-        report.what_if = what_if(&report, |other| engine::simulate(workload.as_ref(), other, &mut ()))?;
+        report.what_if = what_if(&report, |other| engine::simulate_with(workload.as_ref(), other, &choice, &mut ()))?;
     }
     outputs.commit(args, &report)?;
     args.tell(&report)
 }
 
-fn simulate(workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -> Result<Report, Failure> {
+fn simulate(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    outputs: &mut Outputs,
+) -> Result<Report, Failure> {
     let mut report = if outputs.watch.is_idle() {
-        engine::run(workload, machine, &mut ())
+        engine::run_with(workload, machine, choice, &mut ())
     } else {
-        engine::run(workload, machine, &mut outputs.watch)
+        engine::run_with(workload, machine, choice, &mut outputs.watch)
     }?;
     outputs.watch.progress = None;
     outputs.watch.reports.complete(&mut report);
+    report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
     Ok(report)
@@ -90,10 +97,6 @@ impl Args {
         let problem = if self.engine != Engine::Virtual {
             let name = self.engine.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
             format!("engine `{name}` is not available in this build; use virtual")
-        } else if self.policy != "pto" {
-            format!("policy `{}` is not available in this build; use pto", self.policy)
-        } else if self.policy_config.is_some() {
-            "--policy-config is not available in this build; policy pto needs none".into()
         } else if let Some((one, other, path)) = self.same_file() {
             format!("{one} and {other} both write {path}; give them different files")
         } else {
@@ -136,12 +139,12 @@ impl Args {
 }
 
 /// Takes it as done when the reader of a pipe has gone: the run itself is not worse for it.
-fn unless_pipe_closed(written: Result<(), OutputError>) -> Result<(), OutputError> {
+pub(super) fn unless_pipe_closed(written: Result<(), OutputError>) -> Result<(), OutputError> {
     written.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) })
 }
 
 /// The width of the terminal within what suits the report, or a comfortable one.
-fn text_width() -> usize {
+pub(super) fn text_width() -> usize {
     comfy_table::Table::new().width().map_or(100, |width| usize::from(width).clamp(80, 120))
 }
 

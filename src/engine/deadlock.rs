@@ -2,14 +2,13 @@
 
 use super::clerk::Duty;
 use super::virtual_time::Sim;
-use super::{Observer, RunError, simulate};
+use super::{Observer, RunError};
 use crate::config::{Limits, Machine};
 use crate::id::TaskId;
 use crate::policy::Policy;
-use crate::report::{Deadlock, OldestTask, ScopeFact};
+use crate::report::{Deadlock, OldestTask, Report, ScopeFact};
 use crate::sync::Local;
 use crate::window::{Resource, SlotRef, State, Window};
-use crate::workload::Workload;
 use std::collections::BTreeMap;
 
 /// The facts about a run in which nothing can happen and work is left.
@@ -113,15 +112,18 @@ fn scopes_holding<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot: SlotRef) ->
     open.enumerate().take(innermost + 1).skip(outermost).map(fact).collect()
 }
 
+/// Runs the same workload under the same policy on another machine.
+type Run<'a> = dyn Fn(&Machine) -> Result<Report, RunError> + 'a;
+
 /// The smallest sizes with which the run finishes, found by running it. Whatever lacks beside the first resource is raised
 /// too; each answer is the smallest with the ones before it in place. Empty when no size helps.
 ///
 /// # Errors
 /// When the workload cannot be read again.
-pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTreeMap<String, u64>, RunError> {
+pub(super) fn needed(machine: &Machine, run: &Run<'_>) -> Result<BTreeMap<String, u64>, RunError> {
     let mut roomy = machine.clone();
     let mut raised = Vec::new();
-    while let Some(resource) = lacking(workload, &roomy)? {
+    while let Some(resource) = lacking(&roomy, run)? {
         let Some(kind) = Kind::of(&resource).filter(|kind| kind.can_grow(&roomy.limits)) else {
             return Ok(BTreeMap::new());
         };
@@ -136,7 +138,7 @@ pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTree
     while shrinks {
         shrinks = false;
         for &kind in &raised {
-            let size = smallest(workload, &roomy, kind, kind.value(&machine.limits))?;
+            let size = smallest(&roomy, kind, kind.value(&machine.limits), run)?;
             shrinks |= raised.len() > 1 && size != kind.value(&roomy.limits);
             kind.set(&mut roomy.limits, size);
         }
@@ -146,8 +148,8 @@ pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTree
 }
 
 /// What a run on `machine` gets stuck on, if it does.
-fn lacking(workload: &dyn Workload, machine: &Machine) -> Result<Option<String>, RunError> {
-    match simulate(workload, machine, &mut ()) {
+fn lacking(machine: &Machine, run: &Run<'_>) -> Result<Option<String>, RunError> {
+    match run(machine) {
         Ok(report) => Ok(report.deadlock.map(|deadlock| deadlock.resource)),
         Err(RunError::TooLarge { resource, .. }) => Ok(Some(resource.name().into())),
         Err(error) => Err(error),
@@ -155,11 +157,11 @@ fn lacking(workload: &dyn Workload, machine: &Machine) -> Result<Option<String>,
 }
 
 /// The smallest size from `given` on with which a run on `machine`, which finishes, still finishes.
-fn smallest(workload: &dyn Workload, machine: &Machine, kind: Kind, given: u64) -> Result<u64, RunError> {
+fn smallest(machine: &Machine, kind: Kind, given: u64, run: &Run<'_>) -> Result<u64, RunError> {
     let mut trial = machine.clone();
     let mut finishes = |size: u64| -> Result<bool, RunError> {
         kind.set(&mut trial.limits, size);
-        Ok(lacking(workload, &trial)?.is_none())
+        Ok(lacking(&trial, run)?.is_none())
     };
     if finishes(given)? {
         return Ok(given);

@@ -6,7 +6,7 @@ use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
-use crate::policy::{Policy, Pto, QueueLimit};
+use crate::policy::{Choice, Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
 use crate::window::{SlotRef, Window};
@@ -15,6 +15,7 @@ use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
 
+mod choose;
 mod clerk;
 mod deadlock;
 mod events;
@@ -24,15 +25,30 @@ mod tally;
 mod tell;
 mod virtual_time;
 
+pub use choose::simulate_with;
+
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
 /// # Errors
 /// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but an
 /// [`Outcome`].
 pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let mut report = simulate(workload, machine, observer)?;
+    run_with(workload, machine, &Choice::default(), observer)
+}
+
+/// As [`run`], under the policy chosen.
+///
+/// # Errors
+/// As [`run`], and when the policy cannot be configured as asked for this workload and machine.
+pub fn run_with<O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let mut report = simulate_with(workload, machine, choice, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(workload, machine)?;
+        deadlock.needed = deadlock::needed(machine, &|trial| simulate_with(workload, trial, choice, &mut ()))?;
     }
     Ok(report)
 }
@@ -42,8 +58,7 @@ pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &m
 /// # Errors
 /// As [`run`].
 pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let limit = QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full };
-    simulate_under(workload, machine, Pto::new(limit), observer)
+    simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer)
 }
 
 /// As [`simulate`], under any policy.

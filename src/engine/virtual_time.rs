@@ -16,7 +16,7 @@ use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::{Floor, own_type};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage};
+use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
 use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, SlotRef, State, Window, flag};
 use crate::workload::{Control, Cost};
@@ -503,6 +503,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.orchestrator.remember_bad(task);
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
+        self.policy.on_cancel(slot, task, self.now);
     }
 
     /// Does something to the window and follows up what it leads to.
@@ -565,7 +566,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
                     self.turn(Duty::Read);
-                    self.act(action);
+                    self.act(action)?;
                     changed = true;
                 }
                 Duty::Done => return Ok(changed),
@@ -585,8 +586,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                 }
                 Step::Submit => changed |= self.reserve()?,
-                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
-                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
                     self.turn(Duty::Done);
@@ -608,7 +609,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.tally.reserved(&self.window, self.orchestrator.ring());
                 self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
                 self.ledger.supply(Supply::Working);
-                Ok(self.pay(cost, Action::Publish(slot)))
+                self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -621,31 +622,32 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Acts after a cost; true if that is at once.
     #[inline]
-    fn pay(&mut self, cost: u64, action: Action) -> bool {
+    fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
             self.turn(Duty::Pay(self.now.saturating_add(cost), action));
-            return false;
+            return Ok(false);
         }
         if !matches!(self.clerk.stage, Duty::Read) {
             self.turn(Duty::Read);
         }
-        self.act(action);
-        true
+        self.act(action)?;
+        Ok(true)
     }
 
     #[inline]
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: Action) -> Result<(), RunError> {
         match action {
-            Action::Publish(slot) => self.publish(slot),
+            Action::Publish(slot) => self.publish(slot)?,
             Action::OpenScope => self.orchestrator.open_scope(),
             Action::CloseScope => {
                 self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
             }
         }
+        Ok(())
     }
 
     #[inline]
-    fn publish(&mut self, slot_ref: SlotRef) {
+    fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = self.book_work(kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
@@ -659,9 +661,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
         let line = self.orchestrator.source().line();
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
-        let slot = self.window.slot(slot_ref);
-        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
-        self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
+        let task = self.window.slot(slot_ref).task();
+        let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
+        let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+        if let Err(why) = self.policy.on_submit(&submission, self.now) {
+            return Err(self.refuse(slot_ref, &why));
+        }
+        self.observer.submitted(task, slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
         self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
@@ -669,6 +675,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.mark_cancelled(slot_ref, cause);
         }
         self.push(Job::Admit(slot_ref));
+        Ok(())
+    }
+
+    /// The error for a task that can never run under this policy.
+    #[cold]
+    fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
+        let line = self.times(slot).line.map_or_else(String::new, |line| format!(" (line {line})"));
+        RunError::Task(format!("task {} `{}`{line}: {why}", self.window.slot(slot).task(), self.name_of(slot)))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a

@@ -2,9 +2,12 @@
 
 mod acceptance;
 mod by_hand;
+mod check;
 mod differential;
+mod formats;
 mod invariants;
 mod model;
+mod policies;
 mod program;
 mod programs;
 mod reports;
