@@ -2,10 +2,12 @@
 
 mod check;
 mod compare;
+mod diff;
 mod generate;
 mod kernels;
 mod machines;
 mod observe;
+mod report;
 mod reports;
 mod run;
 
@@ -47,6 +49,8 @@ enum Command {
     Gen(generate::Args),
     Kernels(kernels::Args),
     Compare(compare::Args),
+    Diff(diff::Args),
+    Report(report::Args),
     Machines(machines::Args),
 }
 
@@ -62,6 +66,8 @@ impl Cli {
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Diff(args) => diff::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }

@@ -42,7 +42,7 @@ impl Chrome {
             place(out, pid, tid, slice.from);
             write(out, "}");
         }
-        self.ends.extend(slice.flows_out.clone().map(|flow| (flow, (pid, tid, slice.to))));
+        self.ends.extend(slice.flows_out.iter().map(|&flow| (flow, (pid, tid, slice.to))));
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Slice<'a> {
     /// More about a block.
     pub block: Option<BlockFacts<'a>>,
     /// Edges that leave the slice.
-    pub flows_out: std::ops::Range<u64>,
+    pub flows_out: &'a [u64],
     /// Edges that arrive at it.
     pub flows_in: &'a [u64],
 }
@@ -128,6 +128,9 @@ struct Flows {
     /// Number of the first edge that leaves a task.
     first: Vec<u64>,
     arriving: Vec<u64>,
+    leaving: Vec<u64>,
+    /// The block told last: a MIX block is told once for each of its workers.
+    previous: Option<TaskId>,
 }
 
 impl Flows {
@@ -138,20 +141,25 @@ impl Flows {
             next += graph.consumers(TaskId(task)).len() as u64;
             first
         });
-        Flows { first: first.collect(), graph, arriving: Vec::new() }
+        Flows { first: first.collect(), graph, arriving: Vec::new(), leaving: Vec::new(), previous: None }
     }
 
-    fn leaving(&self, task: TaskId) -> std::ops::Range<u64> {
-        let first = self.first[task.0 as usize];
-        first..first + self.graph.consumers(task).len() as u64
-    }
-
-    fn collect_arriving(&mut self, task: TaskId) {
-        self.arriving.clear();
-        for &producer in self.graph.producers(task) {
-            let place = self.graph.consumers(producer).binary_search(&task).expect("edges have two ends");
-            self.arriving.push(self.first[producer.0 as usize] + place as u64);
+    /// Finds the arrows of a task for its first row, and none for the others. Tasks without workers have no ends to join.
+    fn collect(&mut self, task: TaskId, block: u32) {
+        let Flows { graph, first, arriving, leaving, previous } = self;
+        arriving.clear();
+        leaving.clear();
+        if block != 0 || previous.replace(task) == Some(task) {
+            return;
         }
+        let runs = |task: &TaskId| graph.tasks[task.0 as usize].kind != TaskType::None;
+        for &producer in graph.producers(task).iter().filter(|producer| runs(producer)) {
+            let place = graph.consumers(producer).binary_search(&task).expect("edges have two ends");
+            arriving.push(first[producer.0 as usize] + place as u64);
+        }
+        let numbers = first[task.0 as usize]..;
+        let numbered = numbers.zip(graph.consumers(task));
+        leaving.extend(numbered.filter(|(_, consumer)| runs(consumer)).map(|(number, _)| number));
     }
 }
 
@@ -236,7 +244,7 @@ impl<F: Form, W: Write> Export<F, W> {
     fn runtime_slice(&mut self, lane: Lane, name: (&'static str, u64), span: (u64, u64), task: Option<TaskId>) {
         let (name, name_id) = name;
         let (from, to) = span;
-        let slice = Slice { lane, name, name_id, from, to, task, block: None, flows_out: 0..0, flows_in: &[] };
+        let slice = Slice { lane, name, name_id, from, to, task, block: None, flows_out: &[], flows_in: &[] };
         self.form.slice(&mut self.out, &slice);
         self.drain_if_full();
     }
@@ -259,12 +267,10 @@ fn phase_name(phase: Phase) -> (&'static str, u64) {
 impl<F: Form, W: Write> Observer for Export<F, W> {
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let title: Option<Symbol> = row.kernel.or(row.name);
-        let (mut flows_out, mut flows_in): (_, &[u64]) = (0..0, &[]);
-        if let Some(flows) = &mut self.flows
-            && row.block == 0
-        {
-            flows.collect_arriving(row.task);
-            (flows_out, flows_in) = (flows.leaving(row.task), &flows.arriving);
+        let (mut flows_out, mut flows_in): (&[u64], &[u64]) = (&[], &[]);
+        if let Some(flows) = &mut self.flows {
+            flows.collect(row.task, row.block);
+            (flows_out, flows_in) = (&flows.leaving, &flows.arriving);
         }
         let slice = Slice {
             lane: Lane::Worker(row.worker),

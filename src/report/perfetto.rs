@@ -175,7 +175,7 @@ impl Form for Perfetto {
                 bytes(body, event::DEBUG_ANNOTATIONS, &annotation);
             }
         }
-        for flow in slice.flows_out.clone() {
+        for &flow in slice.flows_out {
             fixed(body, event::FLOW_IDS, flow);
         }
         for &flow in slice.flows_in {

@@ -4,6 +4,7 @@ mod acceptance;
 mod by_hand;
 mod check;
 mod differential;
+mod exports;
 mod formats;
 mod invariants;
 mod model;

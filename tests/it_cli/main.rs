@@ -5,4 +5,5 @@ mod generate;
 mod machines;
 mod outputs;
 mod program;
+mod reports;
 mod runs;

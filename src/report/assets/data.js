@@ -135,6 +135,7 @@ function readPath(reader, n, lanes) {
   const path = { n, from: new Float64Array(n), to: new Float64Array(n), blame: new Uint8Array(n), kernel: new Uint8Array(n),
     task: new Float64Array(n).fill(-1), lane: new Int32Array(n).fill(-1) };
   const firstWorker = lanes.findIndex((lane) => lane.kind === "worker");
+  const byOrchestrator = new Set(["submit", "submit_at", "window", "heap", "deps", "tensors"].map((name) => head.blames.findIndex((blame) => blame[0] === name)));
   let clock = 0;
   let task = 0;
   for (let i = 0; i < n; i += 1) {
@@ -149,6 +150,7 @@ function readPath(reader, n, lanes) {
       path.task[i] = task;
     }
     if (flags & 4) path.lane[i] = firstWorker + reader.number();
+    else if (byOrchestrator.has(path.blame[i]) && !path.kernel[i]) path.lane[i] = 0;
   }
   return path;
 }

@@ -273,8 +273,8 @@ class TimelineView {
     let drawnUntil = -1;
     let drawnLane = -1;
     for (let i = low; i < high; i += 1) {
-      if (!path.kernel[i] || path.lane[i] < 0) continue;
-      const lane = this.laneOf.get(path.lane[i]);
+      const lane = path.lane[i] < 0 ? -1 : this.laneOf.get(path.lane[i]);
+      if (lane < 0) continue;
       const x0 = this.x(path.from[i]);
       const x1 = Math.max(this.x(path.to[i]), x0 + 1);
       const y = this.y(lane) + this.row - 3;
