@@ -158,6 +158,22 @@ impl Graph {
         own.unwrap_or_else(|| format!("task{task}"))
     }
 
+    /// The tasks of the longest path, first to last; of several equally long ones the one with the smallest ids.
+    #[must_use]
+    pub fn critical_path(&self) -> Vec<TaskId> {
+        let paths = self.longest_paths();
+        let longest = |candidates: &mut dyn Iterator<Item = TaskId>| {
+            candidates.reduce(|best, task| if paths[task.0 as usize] > paths[best.0 as usize] { task } else { best })
+        };
+        let mut next = longest(&mut (0..self.tasks.len() as u64).map(TaskId));
+        let mut path = Vec::new();
+        while let Some(task) = next {
+            path.push(task);
+            next = longest(&mut self.consumers(task).iter().copied());
+        }
+        path
+    }
+
     /// For every task the cycles of the longest path that begins with it, itself included.
     #[must_use]
     pub fn longest_paths(&self) -> Vec<u64> {

@@ -3,10 +3,10 @@
 use super::run::{text_width, unless_pipe_closed};
 use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use ptosim::config::{ConfigError, Machine};
+use ptosim::engine;
 use ptosim::policy::{Choice, Config, Name};
 use ptosim::report::{Comparison, Output, Row};
 use ptosim::workload::{Program, Workload, WorkloadError};
-use ptosim::engine;
 use rayon::prelude::*;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

@@ -3,14 +3,17 @@
 mod check;
 mod compare;
 mod convert;
+mod diff;
 mod generate;
 mod kernels;
 mod machines;
 mod observe;
+mod report;
+mod reports;
 mod run;
 mod size;
-mod sweep;
 mod stat;
+mod sweep;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -18,7 +21,6 @@ use ptosim::engine::RunError;
 use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::sweep::SweepError;
-use ptosim::workload::WorkloadError;
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
@@ -56,6 +58,8 @@ enum Command {
     Convert(convert::Args),
     Stat(stat::Args),
     Kernels(kernels::Args),
+    Diff(diff::Args),
+    Report(report::Args),
     Machines(machines::Args),
 }
 
@@ -75,6 +79,8 @@ impl Cli {
             Command::Convert(args) => convert::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Kernels(args) => kernels::run(&args),
+            Command::Diff(args) => diff::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }

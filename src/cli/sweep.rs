@@ -7,7 +7,9 @@ use ptosim::sweep::{self, MANY_RUNS, Plan, Row, Shard, Spec, Store};
 
 /// Run a workload over many settings, policies and workloads, and compare
 #[derive(clap::Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 A specification in TOML:
   workload = [\"bgemm:batch=2,m=8,n=8\", \"trace.jsonl.gz\"]
   machine = \"a2a3\"
@@ -27,7 +29,8 @@ killed goes on where it was when it is started again.
 Examples:
   ptosim sweep windows.toml --out windows
   ptosim sweep windows.toml --out part1 --shard 1/2    on one host, and 2/2 on another
-  ptosim sweep merge windows.toml part1 part2 --out windows")]
+  ptosim sweep merge windows.toml part1 part2 --out windows"
+)]
 pub struct Args {
     #[command(subcommand)]
     merge: Option<Command>,
@@ -73,7 +76,9 @@ fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
     let points = spec.n_points();
     if points > MANY_RUNS && !args.yes {
         let points = u64::try_from(points).map_or("more than 2^64".into(), group);
-        return Err(Failure::Usage(format!("{path}: a sweep of {points} runs; --yes starts it, samples = 1000 draws some of them")));
+        return Err(Failure::Usage(format!(
+            "{path}: a sweep of {points} runs; --yes starts it, samples = 1000 draws some of them"
+        )));
     }
     let plan = Plan::new(spec)?;
     let identities = plan.identities();

@@ -64,7 +64,9 @@ impl Distribution {
     fn flush(&mut self) {
         for (value, count) in std::mem::replace(&mut self.small, [0; SMALL]).into_iter().enumerate() {
             self.sum += value as u128 * u128::from(count);
-            self.histogram.saturating_record_n(value as u64, count);
+            if count > 0 {
+                self.histogram.saturating_record_n(value as u64, count);
+            }
         }
     }
 

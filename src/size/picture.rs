@@ -54,8 +54,13 @@ fn plot(answer: &Answer) -> String {
         answer.kind.key(),
         group(worst as u64)
     );
-    let path: Vec<String> = points.iter().map(|&(size, makespan)| format!("{:.1},{:.1}", x(size), y(makespan))).collect();
-    let _ = writeln!(text, "<polyline points=\"{}\" fill=\"none\" stroke=\"#1f6fb2\" stroke-width=\"1.5\"/>", path.join(" "));
+    let path: Vec<String> =
+        points.iter().map(|&(size, makespan)| format!("{:.1},{:.1}", x(size), y(makespan))).collect();
+    let _ = writeln!(
+        text,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"#1f6fb2\" stroke-width=\"1.5\"/>",
+        path.join(" ")
+    );
     for &(size, makespan) in &points {
         let _ = writeln!(
             text,

@@ -33,7 +33,12 @@ pub fn render(sizing: &Sizing) -> String {
             text.push_str(&line(title, together, sizing));
         }
     }
-    let _ = writeln!(text, "{} runs{}", group(sizing.runs), if sizing.is_interrupted { "; stopped before the end" } else { "" });
+    let _ = writeln!(
+        text,
+        "{} runs{}",
+        group(sizing.runs),
+        if sizing.is_interrupted { "; stopped before the end" } else { "" }
+    );
     text
 }
 

@@ -153,8 +153,9 @@ impl Searcher<'_> {
                 return Ok(Fast { size: *size, makespan, below, is_proven });
             }
             if scale.distance(low, *size) <= NEIGHBOURHOOD {
-                let between: Vec<u64> =
-                    std::iter::successors(Some(scale.above(low)), |&s| Some(scale.above(s))).take_while(|s| s < size).collect();
+                let between: Vec<u64> = std::iter::successors(Some(scale.above(low)), |&s| Some(scale.above(s)))
+                    .take_while(|s| s < size)
+                    .collect();
                 self.trials.at(kind, others, &between)?;
             } else {
                 self.trials.at(kind, others, &[scale.middle(low, *size)])?;

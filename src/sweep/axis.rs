@@ -47,7 +47,9 @@ impl Axis {
     pub fn read(key: Key, value: &DeValue) -> Result<Axis, String> {
         let name = key.name();
         let values = match value {
-            DeValue::Array(list) => list.iter().map(|value| scalar(&name, value.get_ref())).collect::<Result<_, _>>()?,
+            DeValue::Array(list) => {
+                list.iter().map(|value| scalar(&name, value.get_ref())).collect::<Result<_, _>>()?
+            }
             DeValue::Table(_) => range(&name, value)?,
             value => vec![scalar(&name, value)?],
         };
@@ -74,13 +76,17 @@ fn scalar(name: &str, value: &DeValue) -> Result<String, String> {
 }
 
 fn integer(name: &str, value: &DeValue) -> Result<u64, String> {
-    let number = value.as_integer().ok_or_else(|| format!("{name}: must be a whole number, not {}", value.type_str()))?;
-    u64::from_str_radix(number.as_str(), number.radix()).map_err(|_| format!("{name} = {number}: must be from 0 to 2^64 - 1"))
+    let number =
+        value.as_integer().ok_or_else(|| format!("{name}: must be a whole number, not {}", value.type_str()))?;
+    u64::from_str_radix(number.as_str(), number.radix())
+        .map_err(|_| format!("{name} = {number}: must be from 0 to 2^64 - 1"))
 }
 
 fn range(name: &str, value: &DeValue) -> Result<Vec<String>, String> {
     let table = value.as_table().expect("a range is a table");
-    if let Some((unknown, _)) = table.iter().find(|(key, _)| !["from", "to", "step", "times"].contains(&key.get_ref().as_ref())) {
+    if let Some((unknown, _)) =
+        table.iter().find(|(key, _)| !["from", "to", "step", "times"].contains(&key.get_ref().as_ref()))
+    {
         return Err(format!("{name}: a range has from, to and step or times, not `{}`", unknown.get_ref()));
     }
     let part = |key: &str| table.get(key).map(|value| integer(&format!("{name}.{key}"), value.get_ref())).transpose();

@@ -8,7 +8,8 @@ const PAGE: &str = include_str!("page.html");
 /// The page of a sweep.
 #[must_use]
 pub fn page(name: &str, rows: &[Row], keys: &[String]) -> String {
-    let data = json!({ "name": name, "keys": keys, "rows": rows.iter().map(|row| cells(row, keys)).collect::<Vec<_>>() });
+    let data =
+        json!({ "name": name, "keys": keys, "rows": rows.iter().map(|row| cells(row, keys)).collect::<Vec<_>>() });
     // Inside a script only the end of the script could be mistaken.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\!--");
     PAGE.replace("\"@DATA@\"", &data)

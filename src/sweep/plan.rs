@@ -80,7 +80,8 @@ impl Plan {
         let config = spec.policy_config.as_deref().map(|path| Config::load(path, first)).transpose()?;
         let kernels = machines.values().map(|machine| machine.kernels.clone());
         let set_kernels = of(&Key::Set("kernels".into())).iter().cloned();
-        let files = of(&Key::Workload).iter().cloned().chain(spec.policy_config.clone()).chain(kernels).chain(set_kernels);
+        let files =
+            of(&Key::Workload).iter().cloned().chain(spec.policy_config.clone()).chain(kernels).chain(set_kernels);
         let mut contents = BTreeMap::new();
         for path in files.filter(|path| Path::new(path).is_file()) {
             let bytes = std::fs::read(&path).map_err(|error| SweepError::Spec(format!("{path}: {error}")))?;
@@ -125,12 +126,8 @@ impl Plan {
     /// The point with this number.
     #[must_use]
     pub fn point(&self, index: u64) -> Point {
-        let mut point = Point {
-            workload: String::new(),
-            machine: String::new(),
-            policy: String::new(),
-            settings: Vec::new(),
-        };
+        let mut point =
+            Point { workload: String::new(), machine: String::new(), policy: String::new(), settings: Vec::new() };
         for (axis, value) in self.spec.axes.iter().zip(self.positions(index)) {
             let value = &axis.values[value];
             match &axis.key {

@@ -111,7 +111,17 @@ pub(super) fn header(keys: &[String]) -> Vec<String> {
     let fixed = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut header = fixed(&["id", "workload", "machine", "policy"]);
     header.extend_from_slice(keys);
-    header.extend(fixed(&["outcome", "makespan", "finish", "tasks", "edges", "workers", "memory", "efficiency", "error"]));
+    header.extend(fixed(&[
+        "outcome",
+        "makespan",
+        "finish",
+        "tasks",
+        "edges",
+        "workers",
+        "memory",
+        "efficiency",
+        "error",
+    ]));
     header
 }
 

@@ -1,9 +1,9 @@
 //! Runs what is missing, side by side, and stores each result as it comes.
 
+use super::SweepError;
 use super::plan::Plan;
 use super::row::Row;
 use super::store::Store;
-use super::SweepError;
 use crate::engine::{RunError, simulate_with};
 use crate::report::OutputError;
 use rayon::prelude::*;

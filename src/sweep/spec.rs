@@ -63,9 +63,8 @@ impl Spec {
     /// When the text is wrong; the message names line, value and remedy.
     pub fn parse(text: &str, origin: &str) -> Result<Spec, SweepError> {
         let reader = Reader { text, origin };
-        let document = DeTable::parse(text).map_err(|error| {
-            reader.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end())
-        })?;
+        let document = DeTable::parse(text)
+            .map_err(|error| reader.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end()))?;
         reader.spec(document.get_ref())
     }
 
@@ -90,11 +89,13 @@ impl Reader<'_> {
         for (key, _) in document {
             let name = key.get_ref().as_ref();
             if !KEYS.contains(&name) {
-                let hint = nearest(name, KEYS).map_or(format!("the keys are {}", KEYS.join(", ")), |near| format!("did you mean `{near}`?"));
+                let hint = nearest(name, KEYS)
+                    .map_or(format!("the keys are {}", KEYS.join(", ")), |near| format!("did you mean `{near}`?"));
                 return Err(self.wrong(key.span().start, &format!("unknown key `{name}`; {hint}")));
             }
         }
-        let stem = Path::new(self.origin).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned());
+        let stem =
+            Path::new(self.origin).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned());
         let mut axes = vec![
             self.axis(document, "workload", Key::Workload, None)?,
             self.axis(document, "machine", Key::Machine, Some("ideal"))?,
@@ -128,9 +129,10 @@ impl Reader<'_> {
     /// The axes of a table; tables in it are groups, so that `[set.limits]` works as well as `"limits.window"`.
     fn group(&self, document: &DeTable, name: &str, key: &dyn Fn(String) -> Key) -> Result<Vec<Axis>, SweepError> {
         let Some(value) = document.get(name) else { return Ok(Vec::new()) };
-        let table = value.get_ref().as_table().ok_or_else(|| {
-            self.wrong(value.span().start, &format!("{name} must be a table: [{name}]"))
-        })?;
+        let table = value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(value.span().start, &format!("{name} must be a table: [{name}]")))?;
         let mut found = Vec::new();
         leaves(table, "", &mut found);
         found.sort_by_key(|(_, value)| value.span().start);
@@ -162,19 +164,22 @@ impl Reader<'_> {
     /// Points given one by one. What a point does not say is the first value of the axis.
     fn list(&self, list: &Spanned<DeValue>, axes: &mut Vec<Axis>) -> Result<Mode, SweepError> {
         let entries = list.get_ref().as_array().filter(|entries| !entries.is_empty());
-        let entries = entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
+        let entries =
+            entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
         let mut points = Vec::new();
         for entry in entries.iter() {
             let table = entry.get_ref().as_table();
-            let table = table.ok_or_else(|| self.wrong(entry.span().start, "a point of the list is a table: [[list]]"))?;
+            let table =
+                table.ok_or_else(|| self.wrong(entry.span().start, "a point of the list is a table: [[list]]"))?;
             let mut found = Vec::new();
             leaves(table, "", &mut found);
             let mut point = Vec::new();
             for (path, value) in found {
                 let wrong = |message: String| self.wrong(value.span().start, &message);
                 let axis = Axis::read(point_key(&path), value.get_ref()).map_err(wrong)?;
-                let [value] = <[String; 1]>::try_from(axis.values)
-                    .map_err(|_| self.wrong(value.span().start, &format!("{path}: one value for a point of the list")))?;
+                let [value] = <[String; 1]>::try_from(axis.values).map_err(|_| {
+                    self.wrong(value.span().start, &format!("{path}: one value for a point of the list"))
+                })?;
                 point.push(place(axes, axis.key, value));
             }
             points.push(point);
@@ -221,7 +226,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn check_parameter(&self, document: &DeTable, key: &str, value: &str, workloads: &[String]) -> Result<(), SweepError> {
+    fn check_parameter(
+        &self,
+        document: &DeTable,
+        key: &str,
+        value: &str,
+        workloads: &[String],
+    ) -> Result<(), SweepError> {
         let offset = self.offset(document, "generator", key);
         for workload in workloads {
             if Path::new(workload).exists() || workload == "-" {
@@ -308,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_grid_multiplies_and_a_list_does_not() {
-        let grid = "workload = ['chain:n=10', 'bgemm']\n[set]\n'limits.window' = [64, 128, 256]\n[set.workers]\ncube = 4\n";
+        let grid =
+            "workload = ['chain:n=10', 'bgemm']\n[set]\n'limits.window' = [64, 128, 256]\n[set.workers]\ncube = 4\n";
         let spec = Spec::parse(grid, "s.toml").expect("a grid");
         assert_eq!((spec.n_points(), spec.name.as_str(), spec.axes.len()), (6, "s", 5));
         let list = "workload = 'chain:n=10'\n[[list]]\n'limits.window' = 64\n[[list]]\nworkload = 'bgemm'\n";
@@ -318,9 +330,18 @@ mod tests {
 
     #[test]
     fn wrong_specifications_name_line_value_and_remedy() {
-        assert_eq!(wrong("workload = 'chain'\n[set]\n'limits.windw' = 1\n"), "s.toml:3: unknown key `limits.windw`; did you mean `limits.window`?");
-        assert_eq!(wrong("workload = 'chain'\nmachin = 'a5'\n"), "s.toml:2: unknown key `machin`; did you mean `machine`?");
-        assert!(wrong("workload = 'chain'\n[set]\n'limits.window' = []\n").starts_with("s.toml:3: limits.window has no values"));
+        assert_eq!(
+            wrong("workload = 'chain'\n[set]\n'limits.windw' = 1\n"),
+            "s.toml:3: unknown key `limits.windw`; did you mean `limits.window`?"
+        );
+        assert_eq!(
+            wrong("workload = 'chain'\nmachin = 'a5'\n"),
+            "s.toml:2: unknown key `machin`; did you mean `machine`?"
+        );
+        assert!(
+            wrong("workload = 'chain'\n[set]\n'limits.window' = []\n")
+                .starts_with("s.toml:3: limits.window has no values")
+        );
         assert!(wrong("workload = []").contains("workload has no values"));
         assert!(wrong("name = 'x'").contains("no workload"));
         assert!(wrong("workload = 'chain'\npolicy = 'ptoo'").contains("did you mean `pto`"));

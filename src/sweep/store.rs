@@ -105,7 +105,10 @@ pub fn merge(plan: &Plan, identities: &[String], folders: &[String]) -> Result<V
     for folder in folders {
         let path = Path::new(folder).join(JSON);
         if !path.is_file() {
-            return Err(SweepError::Spec(format!("{}: no such results; run the sweep with --out {folder}", path.display())));
+            return Err(SweepError::Spec(format!(
+                "{}: no such results; run the sweep with --out {folder}",
+                path.display()
+            )));
         }
         for row in read(&path)?.0 {
             if !known.contains(&row.id) {
@@ -140,7 +143,10 @@ fn in_order(rows: &BTreeMap<String, Row>, identities: &[String]) -> Vec<Row> {
 }
 
 /// Replaces a file in one step.
-fn rewrite(path: &Path, content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>) -> Result<(), OutputError> {
+fn rewrite(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
+) -> Result<(), OutputError> {
     let mut file = Output::open(&path.display().to_string())?;
     let mut writer = BufWriter::new(&mut file);
     content(&mut writer).and_then(|()| writer.flush()).map_err(|error| output(path, error))?;
@@ -171,7 +177,10 @@ fn read(path: &Path) -> Result<(Vec<Row>, u64), SweepError> {
 fn lock(file: &File, folder: &Path) -> Result<(), SweepError> {
     use rustix::fs::{FlockOperation, flock};
     flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        SweepError::Spec(format!("{}: another sweep is at work here; wait for it or choose another --out", folder.display()))
+        SweepError::Spec(format!(
+            "{}: another sweep is at work here; wait for it or choose another --out",
+            folder.display()
+        ))
     })
 }
 

@@ -66,10 +66,10 @@ pub fn summarize(rows: &[Row], keys: &[String]) -> Summary {
         workloads.entry(&row.workload).or_default().push(index);
     }
     let best: Vec<Best> = workloads.into_iter().map(|(workload, runs)| best_of(rows, workload, runs)).collect();
-    let fastest: BTreeMap<&str, u64> = best.iter().map(|best| (best.workload.as_str(), rows[best.run].makespan)).collect();
+    let fastest: BTreeMap<&str, u64> =
+        best.iter().map(|best| (best.workload.as_str(), rows[best.run].makespan)).collect();
     let names = ["machine", "policy"].map(ToOwned::to_owned);
-    let mut effects: Vec<Effect> =
-        names.iter().chain(keys).filter_map(|key| effect(rows, key, &fastest)).collect();
+    let mut effects: Vec<Effect> = names.iter().chain(keys).filter_map(|key| effect(rows, key, &fastest)).collect();
     effects.sort_by(|a, b| b.range.total_cmp(&a.range));
     Summary { outcomes, best, effects }
 }

@@ -146,7 +146,11 @@ fn wrong_specifications_are_refused_with_code_2() {
     let axis = "'scheduler.admit' = { from = 1, to = 1000, step = 1 }\n'scheduler.edge' = { from = 1, to = 1000, step = 1 }\n\
                 'scheduler.dispatch' = { from = 1, to = 1000, step = 1 }\n";
     for (spec, arguments, message) in [
-        ("workload = 'chain'\n[set]\n'limits.windoww' = 4\n", "s.toml", "s.toml:3: unknown key `limits.windoww`; did you mean `limits.window`?"),
+        (
+            "workload = 'chain'\n[set]\n'limits.windoww' = 4\n",
+            "s.toml",
+            "s.toml:3: unknown key `limits.windoww`; did you mean `limits.window`?",
+        ),
         ("workload = 'chain'\n[set]\n'limits.window' = []\n", "s.toml", "s.toml:3: limits.window has no values"),
         (&format!("workload = 'chain'\n[set]\n{axis}"), "s.toml", "a sweep of 1 000 000 000 runs; --yes starts it"),
         ("workload = 'chain'\n", "s.toml --out /proc/nowhere", "cannot write /proc/nowhere"),

@@ -6,4 +6,5 @@ mod generate;
 mod machines;
 mod outputs;
 mod program;
+mod reports;
 mod runs;
