@@ -15,6 +15,7 @@ mod deadlock;
 mod family;
 mod jobs;
 mod tally;
+pub mod threads;
 mod virtual_time;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
@@ -49,6 +50,10 @@ pub fn simulate_under<P: Policy, O: Observer>(
     policy: P,
     observer: &mut O,
 ) -> Result<Report, RunError> {
+    if machine.scheduler.threads == 0 {
+        let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
+        return Err(ConfigError::Setting(message.into()).into());
+    }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
     let mut sim = Sim::new(machine, orchestrator, policy, observer).with_controls(workload.controls()?);
@@ -59,7 +64,7 @@ pub fn simulate_under<P: Policy, O: Observer>(
         }
         return Err(error);
     }
-    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(deadlock::explain(&sim)) };
+    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
     let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
@@ -127,6 +132,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         notes,
         policy_report: sim.policy.report(),
         verdict: String::new(),
+        threads: None,
     }
 }
 
@@ -150,6 +156,12 @@ pub enum RunError {
         /// Task, line, value and remedy.
         message: String,
     },
+    /// A kernel failed or panicked; the message names task and kernel.
+    #[error("{0}")]
+    Kernel(String),
+    /// The host's threads do not do as they should.
+    #[error("{0}")]
+    Threads(String),
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
@@ -158,6 +170,12 @@ pub trait Observer {
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let _ = (row, names);
+    }
+
+    /// The block that this worker leads ends now.
+    #[inline]
+    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+        let _ = (leader, now);
     }
 
     /// A task was published; its producers are linked in the window.

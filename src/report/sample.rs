@@ -52,6 +52,7 @@ pub(super) fn waits_for_dependencies() -> Report {
         notes: vec!["AI_CPU tasks run on VECTOR workers, because the machine has no AI_CPU".into()],
         policy_report: json!({}),
         verdict: String::new(),
+        threads: None,
     }
 }
 

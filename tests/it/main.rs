@@ -7,3 +7,4 @@ mod invariants;
 mod model;
 mod program;
 mod programs;
+mod threads;

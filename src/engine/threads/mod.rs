@@ -1,0 +1,132 @@
+//! The threaded engine: the real lock-free runtime on host threads.
+//!
+//! The orchestrator is the same as in virtual time, and so is the window, now made of atomics. READY tasks pass through
+//! bounded lock-free queues to executors: host threads that run the blocks of all the machine's workers. In free mode the host
+//! decides what runs when, and the report tells nanoseconds; every task still gets cycles, from clocks that follow
+//! `start = max(end of producers, clock of the worker)`. [`deterministic`] gives the schedule of the virtual engine.
+
+mod clocks;
+mod core;
+mod deterministic;
+mod executor;
+mod inject;
+mod kernels;
+mod outcome;
+mod ring;
+mod sleep;
+mod stats;
+mod submit;
+
+pub use deterministic::run_deterministic;
+pub use inject::Inject;
+pub use kernels::{Call, KernelError, Kernels, Noop, Spin};
+
+use self::core::Core;
+use super::{Observer, RunError};
+use crate::config::Machine;
+use crate::kernel::{Costs, Table};
+use crate::orchestrator::Orchestrator;
+use crate::report::Report;
+use crate::workload::Workload;
+use executor::Executor;
+use inject::Faults;
+use submit::Submitter;
+
+/// Rounds of looking for work before a thread sleeps: about as long as a sleep costs.
+const SPIN: u32 = 400;
+
+/// How to run on threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Threads that run blocks; `None` takes what the host has left beside orchestrator and schedulers.
+    pub executors: Option<usize>,
+    /// Collect the schedule and tell it to the observer at the end.
+    pub rows: bool,
+    /// Faults on purpose.
+    pub inject: Inject,
+}
+
+/// The threads of a run.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    schedulers: usize,
+    executors: usize,
+    rows: bool,
+    spin: u32,
+}
+
+impl Setup {
+    fn new(machine: &Machine, options: &Options) -> Setup {
+        let schedulers = (machine.scheduler.threads as usize).min(16);
+        let most = (machine.workers.total() as usize).clamp(1, sleep::MOST_THREADS - 17);
+        let free = host_cpus().saturating_sub(1 + schedulers).max(1);
+        let executors = options.executors.unwrap_or(free).clamp(1, most);
+        Setup { schedulers, executors, rows: options.rows, spin: SPIN }
+    }
+}
+
+/// Ends a run when the thread that holds it panics, so that the others do not wait for it.
+struct EndOnPanic<F: Fn()>(F);
+
+impl<F: Fn()> Drop for EndOnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)();
+        }
+    }
+}
+
+/// CPUs of the host.
+fn host_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs `workload` on host threads in free mode.
+///
+/// # Errors
+/// When the workload cannot be read, asks for something the machine can never give, or a kernel fails. A deadlock is not an
+/// error but an outcome.
+pub fn run<K: Kernels, O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    kernels: &K,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let table = Table::load(&machine.kernels)?;
+    let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
+    let faults = Faults::new(options.inject, machine.workers.total());
+    let core = Core::new(machine, kernels, Setup::new(machine, options), faults);
+    let mut submitter = Submitter::new(&core, orchestrator);
+    let result = std::thread::scope(|scope| {
+        let spawn = |name: String| std::thread::Builder::new().name(name);
+        let schedulers = (0..core.setup.schedulers).map(|nth| {
+            let core = &core;
+            spawn(format!("scheduler {nth}")).spawn_scoped(scope, move || {
+                let _guard = EndOnPanic(|| core.end());
+                executor::schedule(core, 1 + nth)
+            })
+        });
+        let schedulers: Vec<_> = schedulers.collect();
+        let executors = (0..core.setup.executors).map(|nth| {
+            let core = &core;
+            spawn(format!("executor {nth}")).spawn_scoped(scope, move || {
+                let _guard = EndOnPanic(|| core.end());
+                Executor::new(core, nth).run()
+            })
+        });
+        let threads: Vec<_> = executors.collect::<Vec<_>>().into_iter().chain(schedulers).collect();
+        let _guard = EndOnPanic(|| core.end());
+        let result = if threads.iter().all(Result::is_ok) { submitter.run() } else { Ok(()) };
+        core.end();
+        let started: Result<Vec<_>, _> = threads.into_iter().collect();
+        let started = started.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")))?;
+        for thread in started {
+            let stats = thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))?;
+            submitter.hands.stats.add(stats);
+        }
+        result
+    });
+    let wall = core.nanoseconds();
+    outcome::conclude(&core, submitter, result, wall, workload, observer)
+}
