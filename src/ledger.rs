@@ -44,15 +44,16 @@ impl Class {
         })
     }
 
-    /// Classes that a worker type can run.
-    fn of_worker(kind: WorkerType) -> &'static [u8] {
-        match kind {
-            WorkerType::Cube => &[0, 4, 6],
-            WorkerType::Vector => &[1, 5, 6],
-            WorkerType::AiCpu => &[2],
-            WorkerType::Accelerator => &[3],
-            WorkerType::Any => &[0, 1, 2, 3],
-        }
+    /// The class with this number.
+    #[inline]
+    pub fn from_bits(bits: u32) -> Class {
+        Class(bits as u8 & 7)
+    }
+
+    /// Its number, below 8.
+    #[inline]
+    pub fn bits(self) -> u32 {
+        u32::from(self.0)
     }
 }
 
@@ -80,6 +81,18 @@ struct Crowd {
     starting: u64,
 }
 
+impl Crowd {
+    #[inline]
+    fn with(&self, other: &Crowd) -> Crowd {
+        Crowd {
+            pending: self.pending + other.pending,
+            admitting: self.admitting + other.admitting,
+            ready: self.ready + other.ready,
+            starting: self.starting + other.starting,
+        }
+    }
+}
+
 /// Running sums of one worker type.
 #[derive(Clone, Copy, Default, Debug)]
 struct TypeSums {
@@ -95,10 +108,16 @@ struct Book {
     busy: u64,
     blocks: u64,
     idle: Sums,
-    /// `completing` sums at the end of its last block and at its completion; equal when there was no time between.
+    /// When its last block ended.
+    ended_at: u64,
+    /// Whether time passed between the end of its last block and its completion; the next two hold only then.
+    waited: bool,
+    /// `completing` sums at the end of its last block.
     ended: Sums,
+    /// `completing` sums at its completion.
     completed: Sums,
-    /// `free` sums since it is free.
+    /// When it became free, and the `free` sums then.
+    freed_at: u64,
     freed: Sums,
 }
 
@@ -109,6 +128,8 @@ pub struct Ledger {
     crowds: [Crowd; N_CLASSES],
     supply: Supply,
     kinds: Vec<WorkerType>,
+    /// Types of which there are workers.
+    present: Vec<WorkerType>,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -122,6 +143,7 @@ impl Ledger {
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>) -> Ledger {
         let kinds: Vec<_> = workers.collect();
+        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         Ledger {
             now: 0,
             makespan: 0,
@@ -132,6 +154,7 @@ impl Ledger {
             noted: None,
             books: vec![Book::default(); kinds.len()],
             kinds,
+            present,
         }
     }
 
@@ -190,11 +213,17 @@ impl Ledger {
     pub fn placed(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
-        for account in 0..N_IDLE {
-            book.idle[account] +=
-                (book.completed[account] - book.ended[account]) + (sums.free[account] - book.freed[account]);
+        if self.now > book.freed_at {
+            for account in 0..N_IDLE {
+                book.idle[account] += sums.free[account] - book.freed[account];
+            }
         }
-        book.completed = book.ended;
+        if book.waited {
+            for account in 0..N_IDLE {
+                book.idle[account] += book.completed[account] - book.ended[account];
+            }
+            book.waited = false;
+        }
     }
 
     /// A block was placed.
@@ -238,7 +267,7 @@ impl Ledger {
             }
         }
         book.ended = sums.completing;
-        book.completed = sums.completing;
+        book.ended_at = self.now;
     }
 
     /// The worker is free again.
@@ -246,8 +275,12 @@ impl Ledger {
     pub fn freed(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
-        book.completed = sums.completing;
+        if self.now > book.ended_at {
+            book.completed = sums.completing;
+            book.waited = true;
+        }
         book.freed = sums.free;
+        book.freed_at = self.now;
     }
 
     /// Time moves on; nothing has changed since the last call.
@@ -265,10 +298,8 @@ impl Ledger {
     fn book_until(&mut self, to: u64) {
         let span = to - self.now;
         self.now = to;
-        if span == 0 {
-            return;
-        }
-        for kind in WorkerType::ALL {
+        for index in 0..self.present.len() {
+            let kind = self.present[index];
             let (free, completing) = self.causes(kind);
             let sums = &mut self.sums[kind as usize];
             sums.free[free] += span;
@@ -279,14 +310,14 @@ impl Ledger {
     /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
     #[inline]
     fn causes(&self, kind: WorkerType) -> (usize, usize) {
-        let mut crowd = Crowd::default();
-        for &class in Class::of_worker(kind) {
-            let part = &self.crowds[usize::from(class)];
-            crowd.pending += part.pending;
-            crowd.admitting += part.admitting;
-            crowd.ready += part.ready;
-            crowd.starting += part.starting;
-        }
+        let of = |class: usize| &self.crowds[class];
+        let crowd = match kind {
+            WorkerType::Cube => of(0).with(of(4)).with(of(6)),
+            WorkerType::Vector => of(1).with(of(5)).with(of(6)),
+            WorkerType::AiCpu => *of(2),
+            WorkerType::Accelerator => *of(3),
+            WorkerType::Any => of(0).with(of(1)).with(of(2)).with(of(3)),
+        };
         if crowd.starting + crowd.admitting > 0 {
             (OVERHEAD, OVERHEAD)
         } else if crowd.ready > 0 {
@@ -316,7 +347,8 @@ impl Book {
     fn close(&self, sums: &TypeSums) -> Accounts {
         // Sums only grow, so the smaller of two is the one at the earlier moment.
         let idle = |account: usize| {
-            let completing = self.completed[account].min(sums.completing[account]).saturating_sub(self.ended[account]);
+            let completed = self.completed[account].min(sums.completing[account]);
+            let completing = if self.waited { completed.saturating_sub(self.ended[account]) } else { 0 };
             self.idle[account] + completing + sums.free[account].saturating_sub(self.freed[account])
         };
         Accounts {

@@ -4,8 +4,7 @@ use crate::config::Workers;
 use crate::id::{TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Units;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 /// All workers of a machine.
 pub struct Floor {
@@ -76,10 +75,11 @@ impl Crew {
     }
 }
 
-/// Free workers of one type by `(clock, id)`. Entries of workers that were taken otherwise are skipped when met.
+/// Free workers of one type, ascending by `(clock, id)`. Workers come back in almost this order, so a new entry goes in near the
+/// back. Entries of workers that were taken otherwise are skipped when met.
 #[derive(Default)]
 struct FreeSet {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    queue: VecDeque<(u64, u32)>,
     count: u32,
 }
 
@@ -97,7 +97,7 @@ impl Floor {
             for _ in 0..config.count(kind) {
                 let id = floor.workers.len() as u32;
                 floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
-                floor.free[kind as usize].heap.push(Reverse((0, id)));
+                floor.free[kind as usize].queue.push_back((0, id));
                 floor.free[kind as usize].count += 1;
             }
         }
@@ -138,24 +138,28 @@ impl Floor {
     #[inline]
     pub fn take(&mut self, kind: TaskType) -> Option<u32> {
         let own = own_type(kind)?;
-        let best = match (self.peek(own), self.peek(WorkerType::Any)) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
-        };
-        self.take_worker(best.1);
-        Some(best.1)
+        let mut best = self.peek(own);
+        if self.free[WorkerType::Any as usize].count > 0 {
+            best = [best, self.peek(WorkerType::Any)].into_iter().flatten().min();
+        }
+        let (_, id) = best?;
+        self.take_worker(id);
+        Some(id)
     }
 
     /// Smallest `(clock, id)` of the free workers of one type.
     #[inline]
     fn peek(&mut self, kind: WorkerType) -> Option<(u64, u32)> {
         let set = &mut self.free[kind as usize];
-        while let Some(&Reverse((clock, id))) = set.heap.peek() {
+        if set.count == 0 {
+            return None;
+        }
+        while let Some(&(clock, id)) = set.queue.front() {
             let worker = &self.workers[id as usize];
             if worker.is_free && worker.clock == clock {
                 return Some((clock, id));
             }
-            set.heap.pop();
+            set.queue.pop_front();
         }
         None
     }
@@ -168,10 +172,10 @@ impl Floor {
         worker.is_free = false;
         let set = &mut self.free[worker.kind as usize];
         set.count -= 1;
-        if let Some(&Reverse((_, top))) = set.heap.peek()
-            && top == id
+        if let Some(&(_, first)) = set.queue.front()
+            && first == id
         {
-            set.heap.pop();
+            set.queue.pop_front();
         }
     }
 
@@ -183,14 +187,27 @@ impl Floor {
         worker.is_free = true;
         let set = &mut self.free[worker.kind as usize];
         set.count += 1;
-        set.heap.push(Reverse((worker.clock, id)));
-        if set.heap.len() > 4 * self.workers.len() + 64 {
-            let workers = &self.workers;
-            set.heap.retain(|&Reverse((clock, id))| {
-                let worker = &workers[id as usize];
-                worker.is_free && worker.clock == clock
-            });
+        let entry = (worker.clock, id);
+        match set.queue.back() {
+            Some(&last) if last > entry => {
+                let place = set.queue.partition_point(|&other| other < entry);
+                set.queue.insert(place, entry);
+            }
+            _ => set.queue.push_back(entry),
         }
+        if set.queue.len() > 4 * self.workers.len() + 64 {
+            self.tidy(id);
+        }
+    }
+
+    /// Drops the entries of workers that were taken otherwise.
+    #[cold]
+    fn tidy(&mut self, id: u32) {
+        let (workers, kind) = (&self.workers, self.workers[id as usize].kind);
+        self.free[kind as usize].queue.retain(|&(clock, id)| {
+            let worker = &workers[id as usize];
+            worker.is_free && worker.clock == clock
+        });
     }
 
     /// Takes the units of a MIX block of the cluster with the smallest (largest clock of the chosen units, cluster).

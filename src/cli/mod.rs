@@ -1,5 +1,7 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod generate;
+mod kernels;
 mod machines;
 mod observe;
 mod run;
@@ -34,6 +36,8 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Gen(generate::Args),
+    Kernels(kernels::Args),
     Machines(machines::Args),
 }
 
@@ -45,6 +49,8 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Gen(args) => generate::run(&args),
+            Command::Kernels(args) => kernels::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }

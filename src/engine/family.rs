@@ -21,6 +21,12 @@ impl Family {
         self.waiting.is_empty()
     }
 
+    /// Whether no release is to come.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.due.is_empty()
+    }
+
     /// A child waits for the start of its parent.
     pub(super) fn wait_for_start(&mut self, child: SlotRef, parent: TaskId, offset: u64) {
         self.waiting.entry(parent).or_default().push((child, offset));

@@ -166,6 +166,9 @@ pub enum RunError {
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
 pub trait Observer {
+    /// Whether it looks at all; what is only computed for observers is left out otherwise.
+    const WATCHES: bool = true;
+
     /// A block started on a worker. A MIX block gives one row for each of its workers.
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
@@ -248,4 +251,6 @@ pub struct BlockRow {
 }
 
 /// The observer that does not look.
-impl Observer for () {}
+impl Observer for () {
+    const WATCHES: bool = false;
+}

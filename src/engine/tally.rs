@@ -33,34 +33,39 @@ pub(super) struct KernelCount {
     pub(super) max: u64,
 }
 
-/// A histogram that first counts runs of equal values, which is what most runs consist of.
+/// Values below this are counted one by one.
+const SMALL: usize = 256;
+
+/// A histogram that counts small values in an array, which is where most of them fall.
 pub(super) struct Distribution {
+    small: [u64; SMALL],
     histogram: Histogram<u64>,
     sum: u128,
-    value: u64,
-    repeated: u64,
 }
 
 impl Distribution {
     fn new() -> Distribution {
-        let histogram = Histogram::new(2).expect("two digits are a valid precision");
-        Distribution { histogram, sum: 0, value: 0, repeated: 0 }
+        let histogram = Histogram::new_with_max(u64::MAX >> 1, 2).expect("valid bounds and precision");
+        Distribution { small: [0; SMALL], histogram, sum: 0 }
     }
 
     #[inline]
     pub(super) fn record(&mut self, value: u64) {
-        if value != self.value {
-            self.flush();
-            self.value = value;
+        match self.small.get_mut(value as usize) {
+            Some(count) => *count += 1,
+            None => self.record_large(value),
         }
-        self.repeated += 1;
+    }
+
+    fn record_large(&mut self, value: u64) {
+        self.sum += u128::from(value);
+        self.histogram.saturating_record(value);
     }
 
     fn flush(&mut self) {
-        if self.repeated > 0 {
-            self.sum += u128::from(self.value) * u128::from(self.repeated);
-            self.histogram.saturating_record_n(self.value, self.repeated);
-            self.repeated = 0;
+        for (value, count) in std::mem::replace(&mut self.small, [0; SMALL]).into_iter().enumerate() {
+            self.sum += value as u128 * u128::from(count);
+            self.histogram.saturating_record_n(value as u64, count);
         }
     }
 

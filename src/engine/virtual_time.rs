@@ -22,7 +22,7 @@ use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
 use crate::workload::Control;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A run in progress.
@@ -41,6 +41,8 @@ pub(super) struct Sim<'a, P, O> {
     observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When blocks being picked up start, in that order.
+    pickups: VecDeque<(u64, Class)>,
     times: Vec<Times>,
     path_costs: PathCosts,
     placed: Vec<u32>,
@@ -127,6 +129,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             floor,
             observer,
             ends: BinaryHeap::new(),
+            pickups: VecDeque::new(),
             times: vec![Times::default(); window.n_slots()],
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
@@ -151,7 +154,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
-            let Some(next) = self.next_moment() else { break };
+            let Some(next) = self.next_moment() else {
+                self.check_clock()?;
+                break;
+            };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
@@ -160,10 +166,25 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         Ok(())
     }
 
+    /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
+    fn check_clock(&self) -> Result<(), RunError> {
+        let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
+        if self.ends.is_empty() && self.jobs.next_end().is_none() && !waits {
+            return Ok(());
+        }
+        let task = self.ends.peek().map_or_else(
+            || format!("task {}", self.orchestrator.next_task()),
+            |&Reverse((_, key))| format!("task {}", self.window.slot(self.floor.worker(key / 2).block.slot).task()),
+        );
+        Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
+    }
+
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = self.control() | self.collect_ends() | self.release_children();
+            let mut changed = !self.controls.is_empty() && self.control();
+            changed |= self.collect_ends();
+            changed |= !self.family.is_settled() && self.release_children();
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
                 changed = true;
@@ -184,6 +205,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
+        }
+        if let Some(&(start, _)) = self.pickups.front() {
+            next = next.min(start);
         }
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
@@ -243,6 +267,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn collect_ends(&mut self) -> bool {
         let mut changed = false;
+        while let Some(&(start, class)) = self.pickups.front()
+            && start == self.now
+        {
+            self.pickups.pop_front();
+            self.ledger.block_started(class);
+        }
         while let Some(&Reverse((end, key))) = self.ends.peek()
             && end == self.now
         {
@@ -284,9 +314,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn completion_cost(&self, slot: SlotRef) -> u64 {
         let costs = &self.machine.scheduler;
+        if costs.edge == 0 {
+            return costs.complete;
+        }
         let to_take = &self.window.slot(slot).job.to_take;
         to_take.store(to_take.load(Relaxed) - 1, Relaxed);
-        if costs.edge == 0 || to_take.load(Relaxed) > 0 {
+        if to_take.load(Relaxed) > 0 {
             return costs.complete;
         }
         costs.complete.saturating_add(costs.edge.saturating_mul(self.window.count_consumers(slot)))
@@ -320,7 +353,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         task.job.set(flag::ADMITTED);
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
-            self.ledger.admitted(Class::of(task.job.kind(), task.job.units()));
+            self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if self.window.satisfy(slot) {
             self.outcomes(|_, _, outcomes| {
@@ -340,7 +373,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let start = self.now + self.machine.worker.pickup;
         let times = self.times[block.slot as usize];
         self.window.start(block.slot);
-        self.ledger.block_started(Class::of(job.kind(), job.units()));
+        let class = Class::from_bits(job.class());
+        if start == self.now {
+            self.ledger.block_started(class);
+        } else {
+            self.pickups.push_back((start, class));
+        }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
         let kernel = job.kernel.load(Relaxed);
@@ -364,8 +402,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.floor.worker_mut(id).clock = end;
             self.ledger.runs(id, block.placed, start, end);
             self.tally.ran(kernel, cycles);
-            (row.worker, row.end) = (WorkerId(id), end);
-            self.observer.block(&row, self.orchestrator.source().symbols());
+            if O::WATCHES {
+                (row.worker, row.end) = (WorkerId(id), end);
+                self.observer.block(&row, self.orchestrator.source().symbols());
+            }
             last = last.max(end);
         }
         if job.has(flag::PER_KIND) {
@@ -398,7 +438,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
-            self.ledger.again(Class::of(end.kind, slot.job.units()));
+            self.ledger.again(Class::from_bits(slot.job.class()));
             self.obey();
             return;
         }
@@ -501,7 +541,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let task = self.window.slot(slot).task();
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
-        self.ledger.all_placed(Class::of(job.kind(), job.units()));
+        self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -513,15 +553,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut changed = false;
         loop {
             match self.clerk.stage {
-                Duty::Read => self.read()?,
+                Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
                 Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
-                Duty::Reserve | Duty::Blocked { .. } => {
-                    if !self.reserve()? {
-                        return Ok(changed);
-                    }
-                }
+                Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
                     self.act(action);
                     self.clerk.turn(Duty::Read, self.now);
@@ -532,24 +568,32 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
     }
 
+    /// Reads operations and carries them out as long as they cost nothing and nothing is full; true if anything changed.
     #[inline]
-    fn read(&mut self) -> Result<(), RunError> {
-        let scope = self.now.saturating_add(self.machine.orchestrator.scope);
-        let duty = match self.orchestrator.read(&self.window)? {
-            Step::Submit if self.orchestrator.task.submit_at > self.now => Duty::Wait(self.orchestrator.task.submit_at),
-            Step::Submit => Duty::Reserve,
-            Step::ScopeBegin => Duty::Pay(scope, Action::OpenScope),
-            Step::ScopeEnd => Duty::Pay(scope, Action::CloseScope),
-            Step::Done => {
-                self.ledger.supply(Supply::Done);
-                Duty::Done
+    fn read(&mut self) -> Result<bool, RunError> {
+        let mut changed = false;
+        let scope = self.machine.orchestrator.scope;
+        loop {
+            let step = self.orchestrator.read(&self.window)?;
+            match step {
+                Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                }
+                Step::Submit => changed |= self.reserve()?,
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
+                Step::Done => {
+                    self.ledger.supply(Supply::Done);
+                    self.clerk.turn(Duty::Done, self.now);
+                }
             }
-        };
-        self.clerk.turn(duty, self.now);
-        Ok(())
+            if self.clerk.stage != Duty::Read {
+                return Ok(changed);
+            }
+        }
     }
 
-    /// Tries to reserve what the task at hand needs; false if it must wait.
+    /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
     #[inline]
     fn reserve(&mut self) -> Result<bool, RunError> {
         match self.orchestrator.try_reserve(&self.window) {
@@ -558,8 +602,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
                 self.ledger.supply(Supply::Working);
-                self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), Action::Publish(slot)), self.now);
-                Ok(true)
+                Ok(self.pay(cost, Action::Publish(slot)))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -568,6 +611,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
         }
+    }
+
+    /// Acts after a cost; true if that is at once.
+    #[inline]
+    fn pay(&mut self, cost: u64, action: Action) -> bool {
+        if cost > 0 {
+            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
+            return false;
+        }
+        if self.clerk.stage != Duty::Read {
+            self.clerk.turn(Duty::Read, self.now);
+        }
+        self.act(action);
+        true
     }
 
     #[inline]
@@ -601,7 +658,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
-        self.ledger.submitted(Class::of(kind, slot.job.units()), slot.fanin() == 1);
+        self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
@@ -743,7 +800,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
         let times = &mut self.times[slot_ref as usize];
         times.ready = self.now;
         let kind = slot.job.kind();
-        let class = Class::of(kind, slot.job.units());
+        let class = Class::from_bits(slot.job.class());
         self.ledger.ready(class);
         if slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
@@ -766,7 +823,7 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
     fn unblocked(&mut self, slot: SlotRef) {
         let job = &self.window.slot(slot).job;
         if !job.has(flag::ADMITTED) {
-            self.ledger.unblocked(Class::of(job.kind(), job.units()));
+            self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }
 

@@ -65,6 +65,16 @@ impl Costs {
         if let (Some(kind), Some(cost)) = (task.kind, task.cost) {
             return checked(kind, cost);
         }
+        if let (Some(kind), None, Some(Symbol(number))) = (task.kind, task.cost, task.kernel)
+            && let Some(Some(Known { last: Some((bytes, cycles)), .. })) = self.kernels.get(number as usize)
+            && *bytes == task.heap_bytes()
+        {
+            return Ok((kind, Cost::Cycles(*cycles)));
+        }
+        self.look_up(task, symbols)
+    }
+
+    fn look_up(&mut self, task: &Submit, symbols: &Symbols) -> Result<(TaskType, Cost), String> {
         let known = self.known(task.kernel, symbols);
         let worker = known.and_then(|known| self.table.rules()[known.rule].worker);
         let kind = task.kind.or(worker).unwrap_or(TaskType::Vector);
@@ -232,12 +242,9 @@ mod tests {
     use super::*;
 
     fn task(symbols: &mut Symbols, kernel: &str, out_bytes: u64, params: &[(&str, f64)]) -> Submit {
-        let mut task = Submit::default();
-        task.clear();
-        task.kernel = Some(symbols.intern(kernel));
-        task.out_bytes = out_bytes;
-        task.params = params.iter().map(|&(name, value)| (symbols.intern(name), value)).collect();
-        task
+        let kernel = Some(symbols.intern(kernel));
+        let params = params.iter().map(|&(name, value)| (symbols.intern(name), value)).collect();
+        Submit { kernel, out_bytes, params, ..Submit::default() }
     }
 
     fn table(rules: &str) -> Table {
@@ -270,9 +277,7 @@ mod tests {
             let task = task(&mut symbols, kernel, bytes, &[]);
             assert_eq!(cycles(&mut costs, &task, &symbols), Ok(expected), "{kernel} {bytes}");
         }
-        let mut nameless = Submit::default();
-        nameless.clear();
-        assert_eq!(costs.resolve(&nameless, &symbols), Ok((TaskType::Vector, Cost::Cycles(50))));
+        assert_eq!(costs.resolve(&Submit::default(), &symbols), Ok((TaskType::Vector, Cost::Cycles(50))));
     }
 
     #[test]

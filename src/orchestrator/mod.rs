@@ -9,6 +9,7 @@ use crate::config::{Hazards, Machine, ScopeHold};
 use crate::engine::RunError;
 use crate::id::{TaskId, TaskType};
 use crate::kernel::Costs;
+use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
 use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
@@ -42,6 +43,8 @@ pub struct Orchestrator {
 /// What the orchestrator needs to know of the machine.
 struct Rules {
     machine: Machine,
+    /// Whether tasks of a type run on workers of that type without further questions, by task type.
+    plain: [bool; 6],
     /// Types that run on VECTOR because the machine has nothing else for them, once met.
     moved: BTreeSet<TaskType>,
 }
@@ -110,7 +113,12 @@ impl Orchestrator {
             poisoned: false,
             bad: BTreeSet::new(),
             next: TaskId(0),
-            rules: Rules { machine: machine.clone(), moved: BTreeSet::new() },
+            rules: Rules {
+                machine: machine.clone(),
+                plain: TaskType::ALL
+                    .map(|kind| kind != TaskType::Mix && capacity(&machine.workers, kind, Units::default()) > 0),
+                moved: BTreeSet::new(),
+            },
         }
     }
 
@@ -182,6 +190,13 @@ impl Orchestrator {
     /// Types the machine lacks run on VECTOR or are an error; so are blocks that could never be placed together.
     #[inline]
     fn settle_type(&mut self) -> Result<(), RunError> {
+        if self.rules.plain[self.resolved.0 as usize] && !self.task.sync_start {
+            return Ok(());
+        }
+        self.settle_unusual_type()
+    }
+
+    fn settle_unusual_type(&mut self) -> Result<(), RunError> {
         let workers = &self.rules.machine.workers;
         let kind = self.resolved.0;
         if matches!(kind, TaskType::AiCpu | TaskType::Accelerator) && capacity(workers, kind, self.task.units) == 0 {
@@ -219,8 +234,13 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let line = self.source.line().map_or_else(String::new, |line| format!(" (line {line})"));
-        format!("task {} `{}`{line}: {message}", self.next, self.task_name())
+        let place = match (self.source.origin(), self.source.line()) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            (Some(file), None) => format!("{file}: "),
+            (None, Some(line)) => format!("line {line}: "),
+            (None, None) => String::new(),
+        };
+        format!("{place}task {} `{}`: {message}", self.next, self.task_name())
     }
 
     /// Name of the task at hand.
@@ -281,12 +301,16 @@ impl Orchestrator {
     /// What lacks, now or for ever.
     #[inline]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, u64), Refusal> {
+        let ring = self.ring();
+        if window.is_full(ring) {
+            return Err(Refusal::Full(Resource::Window));
+        }
         let needs = self.needs(window);
         let holds = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => self.scopes.len().min(1),
             ScopeHold::Enclosing => self.scopes.len(),
         };
-        let slot = window.reserve(self.ring(), self.next, &needs, holds as u32)?;
+        let slot = window.reserve(ring, self.next, &needs, holds as u32)?;
         Ok((slot, needs.deps))
     }
 
@@ -316,7 +340,7 @@ impl Orchestrator {
         let slot = window.slot(slot_ref);
         let task = &self.task;
         let (kind, cost) = self.resolved;
-        slot.job.describe(kind, task.units, cost);
+        slot.job.describe(kind, task.units, cost, Class::of(kind, task.units).bits());
         // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
         slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
         slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);

@@ -192,8 +192,9 @@ impl Stage<'_> {
     #[inline]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
         let job = &self.window.slot(slot).job;
-        let (kind, units) = (job.kind(), job.units());
+        let kind = job.kind();
         if job.has(flag::SYNC_START) {
+            let units = job.units();
             let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
             let left = job.to_place.load(Relaxed);
             if room < left {
@@ -225,7 +226,7 @@ impl Stage<'_> {
     #[inline]
     fn record(&mut self, slot: SlotRef, crew: Crew) -> Placement {
         let job = &self.window.slot(slot).job;
-        let class = Class::of(job.kind(), job.units());
+        let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);
         let index = job.blocks.load(Relaxed) - left - 1;

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 /// The rule of the PTO runtime itself.
 pub struct Pto {
     queues: [VecDeque<SlotRef>; 5],
-    waiting: usize,
+    /// Bit k is set when queue k has an entry.
+    waiting: u32,
     limit: QueueLimit,
     stats: QueueStats,
 }
@@ -37,7 +38,7 @@ impl Policy for Pto {
             // A deferred task waits behind the queue and goes in first, which is the order of the queue itself.
         }
         queue.push_back(ready.slot);
-        self.waiting += 1;
+        self.waiting |= 1 << ready.kind as u32;
         let high = &mut self.stats.high_water[ready.kind as usize];
         *high = (*high).max(queue.len() as u64);
         Ok(())
@@ -45,19 +46,22 @@ impl Policy for Pto {
 
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        if self.waiting == 0 {
-            return;
-        }
-        for queue in &mut self.queues {
+        let mut queues = self.waiting;
+        while queues != 0 {
+            let kind = queues.trailing_zeros();
+            queues &= queues - 1;
+            let queue = &mut self.queues[kind as usize];
             while let Some(&slot) = queue.front() {
                 match stage.place(slot) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
                         queue.pop_front();
-                        self.waiting -= 1;
                     }
                 }
+            }
+            if queue.is_empty() {
+                self.waiting &= !(1 << kind);
             }
         }
     }

@@ -256,10 +256,17 @@ impl<S: Sharing> Window<S> {
         Ok(slot_ref)
     }
 
+    /// Whether a ring has no slot left.
+    #[inline]
+    pub fn is_full(&self, ring: u32) -> bool {
+        let state = self.ring(ring);
+        state.submitted() - state.retired() >= self.usable
+    }
+
     #[inline]
     fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
-        if state.submitted() - state.retired() >= self.usable {
+        if self.is_full(ring) {
             return Err(Refusal::Full(Resource::Window));
         }
         let piece = match needs.heap {

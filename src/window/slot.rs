@@ -130,6 +130,12 @@ impl<S: Sharing> Description<S> {
         }
     }
 
+    /// A number of the engine's own, below 8, given at [`Description::describe`].
+    #[inline]
+    pub fn class(&self) -> u32 {
+        self.kind.load(Relaxed) >> 7
+    }
+
     /// What one MIX block takes.
     #[inline]
     pub fn units(&self) -> Units {
@@ -140,8 +146,8 @@ impl<S: Sharing> Description<S> {
     /// Fills in type, units and cost.
     // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
     #[inline]
-    pub fn describe(&self, kind: TaskType, units: Units, cost: Cost) {
-        let word = kind as u32 | u32::from(units.cube) << 3 | u32::from(units.vector) << 5;
+    pub fn describe(&self, kind: TaskType, units: Units, cost: Cost, class: u32) {
+        let word = kind as u32 | u32::from(units.cube) << 3 | u32::from(units.vector) << 5 | class << 7;
         self.kind.store(word, Relaxed);
         let (cube, vector) = match cost {
             Cost::Cycles(cycles) => (cycles, cycles),

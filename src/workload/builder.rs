@@ -137,10 +137,8 @@ impl Builder {
 
     /// A call of `kernel`, to be filled and submitted.
     pub fn task(&mut self, kernel: &str) -> Task<'_> {
-        let mut task = Submit::default();
-        task.clear();
-        task.kernel = Some(self.content.symbols.intern(kernel));
-        Task { builder: self, task }
+        let kernel = Some(self.content.symbols.intern(kernel));
+        Task { builder: self, task: Submit { kernel, ..Submit::default() } }
     }
 
     /// The finished program; scopes still open are closed.

@@ -1,8 +1,8 @@
 //! Workloads: where the operations of a run come from.
 //!
 //! A [`Workload`] can be opened any number of times; opening it yields a [`Source`], a stream of operations in program
-//! order. Every name is already resolved: a dependency is a [`TaskId`], a buffer a [`BufferId`], a region a range of bytes
-//! inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
+//! order. Every name is already resolved: a dependency is a [`TaskId`](crate::id::TaskId), a buffer a [`BufferId`], a
+//! region a range of bytes inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
 pub mod builder;
 pub mod generate;
@@ -21,6 +21,7 @@ pub use trace::{Stdin, TraceFile};
 pub use write::{WriteError, write_trace};
 
 use crate::id::BufferId;
+use std::fs::File;
 use std::path::Path;
 
 /// The workload that a user names: a trace file, `-` for standard input, or a generator such as `chain:n=1M`.
@@ -31,8 +32,10 @@ pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
     if spec == "-" {
         return Ok(Box::new(Stdin::new()));
     }
-    if Path::new(spec).exists() {
-        return Ok(Box::new(TraceFile::new(spec)));
+    match std::fs::metadata(spec) {
+        Ok(found) if found.is_file() => return Ok(Box::new(TraceFile::new(spec))),
+        Ok(found) if !found.is_dir() => return open_stream(spec),
+        _ => {}
     }
     let name = spec.split(':').next().unwrap_or(spec);
     let mut known = generate::catalogue().iter().map(|generator| generator.name);
@@ -40,10 +43,17 @@ pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
         return generate::generator(spec);
     }
     let remedy = match nearest::nearest(name, &mut known) {
+        _ if Path::new(spec).is_dir() => "it is a folder, name a file in it".into(),
         Some(near) => format!("nearest: \"{near}\""),
         None => "`gen --list` shows the generators".into(),
     };
     Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
+}
+
+/// A named pipe or device, which can be read only once.
+fn open_stream(path: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.into(), source })?;
+    Ok(Box::new(Stdin::from_reader(path, Box::new(file))))
 }
 
 /// A program that can be opened again and again, each time giving the same operations.
@@ -79,6 +89,11 @@ pub trait Source {
 
     /// Names of buffers met so far, by [`BufferId`].
     fn buffers(&self) -> &Symbols;
+
+    /// The file it comes from, for messages.
+    fn origin(&self) -> Option<&str> {
+        None
+    }
 
     /// Line of the operation last returned, counted from 1; `None` when the program is not a text.
     fn line(&self) -> Option<u64> {

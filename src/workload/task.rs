@@ -3,7 +3,7 @@
 use crate::id::{BufferId, Symbol, TaskId, TaskType};
 
 /// The data of a `submit` operation. One value is filled again and again, so that reading a program allocates nothing.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Submit {
     /// Its label; `None` means `task<id>`.
     pub name: Option<Symbol>,
@@ -41,6 +41,32 @@ pub struct Submit {
     pub params: Vec<(Symbol, f64)>,
     /// What only policies other than `pto` read.
     pub policy: Option<Box<PolicyFields>>,
+}
+
+/// One block on one worker and nothing else said.
+impl Default for Submit {
+    fn default() -> Submit {
+        Submit {
+            name: None,
+            kernel: None,
+            kind: None,
+            cost: None,
+            deps: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            updates: Vec::new(),
+            allocates: Vec::new(),
+            out_bytes: 0,
+            blocks: 1,
+            sync_start: false,
+            units: Units::default(),
+            submit_at: 0,
+            fault: false,
+            parent: None,
+            params: Vec::new(),
+            policy: None,
+        }
+    }
 }
 
 impl Submit {

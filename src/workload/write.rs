@@ -78,6 +78,15 @@ impl Line {
         self.raw(itoa::Buffer::new().format(value));
     }
 
+    /// A number, without fraction where it has none.
+    fn float(&mut self, value: f64) {
+        if value.fract() == 0.0 && value.abs() < 1e15 && (value != 0.0 || value.is_sign_positive()) {
+            self.number(value as i64);
+        } else {
+            self.raw(ryu::Buffer::new().format_finite(value));
+        }
+    }
+
     fn string(&mut self, text: &str) {
         let plain = text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
         if plain {
@@ -222,7 +231,7 @@ impl Line {
             self.raw(if place == 0 { ",\"params\":{" } else { "," });
             self.string(symbols.name(name));
             self.raw(":");
-            self.raw(ryu::Buffer::new().format_finite(value));
+            self.float(value);
         }
         if !params.is_empty() {
             self.raw("}");
@@ -291,7 +300,7 @@ mod tests {
 
     fn read(text: &str) -> Program {
         let input = Box::new(io::Cursor::new(text.as_bytes().to_vec()));
-        Program::load(&Stdin::from_reader(input)).unwrap_or_else(|error| panic!("{error}\n{text}"))
+        Program::load(&Stdin::from_reader("t.jsonl", input)).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
     /// Asserts that both programs do the same under the same names.

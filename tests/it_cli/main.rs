@@ -1,7 +1,8 @@
 //! The program as its users meet it: arguments, messages, exit codes, files.
 
 mod arguments;
+mod generate;
 mod machines;
-mod needs_engine;
 mod outputs;
 mod program;
+mod runs;

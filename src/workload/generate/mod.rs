@@ -1,7 +1,7 @@
 //! Workloads made on the fly, by name and parameters: `bgemm:batch=2,m=8,n=8,k=8`.
 //!
 //! A generator needs no memory that grows with the number of its tasks. Simple graphs are a function from the number of
-//! a task to its dependencies ([`indexed`]); loop nests with buffers and scopes come in small parts ([`parts`]).
+//! a task to its dependencies (`indexed`); loop nests with buffers and scopes come in small parts (`parts`).
 
 mod attention;
 mod bgemm;

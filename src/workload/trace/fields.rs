@@ -79,6 +79,9 @@ words! {
     }
 }
 
+/// How most lines of most traces begin; recognising it at once saves time.
+const USUAL: &str = "{\"op\":\"submit\"";
+
 /// Walks over the fields of one line, whose operation it finds out first.
 pub struct Entries<'a> {
     /// Stands at the value after [`Entries::next_key`].
@@ -91,15 +94,18 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// Opens the line and finds its operation, which usually stands first.
     pub fn new(line: &'a str) -> Result<Entries<'a>, Fault> {
+        if let Some(cursor) = Cursor::behind(line, USUAL) {
+            return Ok(Entries { cursor, op: Op::Submit, at_start: false });
+        }
         let mut cursor = Cursor::new(line);
         cursor.open(b'{', "an operation {\"op\":…}")?;
-        let mut ahead = Cursor::new(line);
-        ahead.open(b'{', "an operation {\"op\":…}")?;
-        if ahead.peek() == Some(b'"') && ahead.string()? == "op" {
-            ahead.take(b':')?;
-            let op = find_op(&mut ahead)?;
-            return Ok(Entries { cursor: ahead, op, at_start: false });
+        if cursor.peek() == Some(b'"') && cursor.string()? == "op" {
+            cursor.take(b':')?;
+            let op = find_op(&mut cursor)?;
+            return Ok(Entries { cursor, op, at_start: false });
         }
+        let mut cursor = Cursor::new(line);
+        cursor.open(b'{', "an operation {\"op\":…}")?;
         Ok(Entries { cursor, op: search_op(line)?, at_start: true })
     }
 

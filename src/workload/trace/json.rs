@@ -23,7 +23,13 @@ impl<'a> Cursor<'a> {
         Cursor { text, at: 0 }
     }
 
+    /// Stands behind `prefix`, if `text` begins with it.
+    pub fn behind(text: &'a str, prefix: &str) -> Option<Cursor<'a>> {
+        text.starts_with(prefix).then_some(Cursor { text, at: prefix.len() })
+    }
+
     /// The next byte that is not white space, without moving over it.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
@@ -71,6 +77,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over the opening bracket of an object or array.
+    #[inline]
     pub fn open(&mut self, bracket: u8, what: &str) -> Result<(), Fault> {
         if self.peek() == Some(bracket) {
             self.at += 1;
@@ -80,6 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over a closing bracket if it comes next.
+    #[inline]
     pub fn close(&mut self, bracket: u8) -> bool {
         let found = self.peek() == Some(bracket);
         self.at += usize::from(found);
@@ -87,6 +95,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over a comma (true) or the closing bracket (false).
+    #[inline]
     pub fn more(&mut self, bracket: u8) -> Result<bool, Fault> {
         match self.peek() {
             Some(b',') => {
@@ -102,17 +111,19 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over one byte of punctuation.
+    #[inline]
     pub fn take(&mut self, byte: u8) -> Result<(), Fault> {
         if self.close(byte) { Ok(()) } else { Err(self.syntax(&format!("expected '{}'", byte as char))) }
     }
 
     /// A string.
+    #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("a text in quotes"));
         }
         let start = self.at + 1;
-        match self.text.as_bytes()[start..].iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        match find_special(&self.text.as_bytes()[start..]) {
             Some(length) if self.text.as_bytes()[start + length] == b'"' => {
                 self.at = start + length + 1;
                 Ok(Cow::Borrowed(&self.text[start..start + length]))
@@ -127,6 +138,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number from 0 to 2^64 - 1.
+    #[inline]
     pub fn integer(&mut self) -> Result<u64, Fault> {
         self.peek();
         let digits = &self.text.as_bytes()[self.at..];
@@ -360,6 +372,28 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The place of the first quote, backslash or control character.
+fn find_special(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    /// The high bit of the first byte below `limit` (at most 0x80), and perhaps of bytes behind it.
+    fn below(word: u64, limit: u64) -> u64 {
+        word.wrapping_sub(limit * ONES) & !word & HIGHS
+    }
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = below(word ^ (u64::from(b'"') * ONES), 1);
+        let backslash = below(word ^ (u64::from(b'\\') * ONES), 1);
+        let found = quote | backslash | below(word, 0x20);
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let place = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    place.map(|place| words.len() * 8 + place)
+}
+
 /// At most 60 characters of a value, for messages.
 pub fn shorten(value: &str) -> Cow<'_, str> {
     match value.char_indices().nth(60) {
@@ -421,6 +455,21 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<String>(text).is_err());
             assert!(Cursor::new(text).string().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn special_bytes_are_found_at_every_place() {
+        for length in 0..40 {
+            for special in [b'"', b'\\', 0, 0x1f] {
+                for filler in [b' ', b'!', b'#', b']', 0x7f, 0x80, 0xff] {
+                    let mut text = vec![filler; 48];
+                    assert_eq!(find_special(&text), None);
+                    text[length..].fill(special);
+                    assert_eq!(find_special(&text), Some(length));
+                    assert_eq!(find_special(&text[..=length]), Some(length));
+                }
+            }
         }
     }
 

@@ -126,6 +126,10 @@ impl Source for Reader {
         &self.names.buffers
     }
 
+    fn origin(&self) -> Option<&str> {
+        Some(&self.path)
+    }
+
     fn line(&self) -> Option<u64> {
         Some(self.lines.number())
     }

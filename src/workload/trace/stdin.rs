@@ -6,12 +6,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How messages call it.
-const PATH: &str = "<stdin>";
-
 /// A trace that arrives on standard input or another stream that can be read only once.
 #[derive(Clone)]
 pub struct Stdin {
+    /// How messages call it.
+    path: String,
     spool: Arc<Mutex<Spool>>,
 }
 
@@ -33,13 +32,14 @@ impl Stdin {
     /// Standard input of this process.
     #[must_use]
     pub fn new() -> Stdin {
-        Stdin::from_reader(Box::new(io::stdin()))
+        Stdin::from_reader("<stdin>", Box::new(io::stdin()))
     }
 
-    /// Any other stream.
+    /// Any other stream, such as a named pipe; `path` is for messages.
     #[must_use]
-    pub fn from_reader(input: Box<dyn Read + Send>) -> Stdin {
-        Stdin { spool: Arc::new(Mutex::new(Spool { input, kept: None, length: 0, finished: false })) }
+    pub fn from_reader(path: impl Into<String>, input: Box<dyn Read + Send>) -> Stdin {
+        let spool = Spool { input, kept: None, length: 0, finished: false };
+        Stdin { path: path.into(), spool: Arc::new(Mutex::new(spool)) }
     }
 
     fn input(&self) -> Box<dyn Read + Send> {
@@ -56,16 +56,16 @@ impl Default for Stdin {
 impl Workload for Stdin {
     /// The name in its header.
     fn name(&self) -> String {
-        let title = Reader::new(self.input(), PATH).ok().and_then(|reader| reader.title().map(String::from));
+        let title = Reader::new(self.input(), &self.path).ok().and_then(|reader| reader.title().map(String::from));
         title.unwrap_or_else(|| "stdin".into())
     }
 
     fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
-        Ok(Box::new(Reader::new(self.input(), PATH)?))
+        Ok(Box::new(Reader::new(self.input(), &self.path)?))
     }
 
     fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
-        controls(self.input(), PATH)
+        controls(self.input(), &self.path)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
             text.push_str("{\"op\":\"submit\",\"kernel\":\"add\"}\n");
         }
         text.push_str("{\"op\":\"control\",\"at\":5,\"cmd\":\"pause\"}\n");
-        let stdin = Stdin::from_reader(Box::new(io::Cursor::new(text.into_bytes())));
+        let stdin = Stdin::from_reader("pipe", Box::new(io::Cursor::new(text.into_bytes())));
         assert_eq!(stdin.name(), "pipe");
         let mut first = stdin.open().expect("header");
         assert_eq!(count(first.as_mut(), 20_000), 20_000);
