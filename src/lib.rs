@@ -26,3 +26,5 @@ pub mod ledger;
 pub mod engine;
 
 pub mod report;
+
+pub use engine::threads::runtime;

@@ -5,6 +5,7 @@ mod kernels;
 mod machines;
 mod observe;
 mod run;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -95,6 +96,15 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// 1 when a run ended badly, 2 when it could not be done.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Run(RunError::Kernel(_) | RunError::Stuck(_) | RunError::Threads(_)) => 1,
+            _ => 2,
+        }
+    }
+
     /// Whether the reader of a pipe has gone.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {

@@ -1,6 +1,7 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
 use super::observe::{Progress, Watch};
+use super::threads::ThreadArgs;
 use super::{Ending, Failure, MachineArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
@@ -38,6 +39,8 @@ pub struct Args {
     /// Write when and where each block ran as CSV
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Print no report; a run that ends badly is still told on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -58,17 +61,19 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
     let workload = workload::open(&args.workload)?;
     let mut outputs = Outputs::open(args)?;
-    let report = simulate(workload.as_ref(), &machine, &mut outputs)?;
+    let report = simulate(args, workload.as_ref(), &machine, &mut outputs)?;
     outputs.commit(args, &report)?;
     args.tell(&report)
 }
 
-fn simulate(workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -> Result<Report, Failure> {
-    let mut report = if outputs.watch.is_idle() {
-        engine::run(workload, machine, &mut ())
-    } else {
-        engine::run(workload, machine, &mut outputs.watch)
-    }?;
+fn simulate(args: &Args, workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -> Result<Report, Failure> {
+    let (watch, rows) = (&mut outputs.watch, args.schedule.is_some());
+    let mut report = match args.engine {
+        Engine::Virtual if watch.is_idle() => engine::run(workload, machine, &mut ())?,
+        Engine::Virtual => engine::run(workload, machine, watch)?,
+        Engine::Threads => args.threads.run(workload, machine, rows, watch)?,
+        Engine::Execute => args.threads.execute(workload, machine, rows, watch)?,
+    };
     outputs.watch.progress = None;
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
@@ -77,10 +82,8 @@ fn simulate(workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -
 
 impl Args {
     fn check(&self) -> Result<(), Failure> {
-        let problem = if self.engine != Engine::Virtual {
-            let name = self.engine.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-            format!("engine `{name}` is not available in this build; use virtual")
-        } else if self.policy != "pto" {
+        self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
+        let problem = if self.policy != "pto" {
             format!("policy `{}` is not available in this build; use pto", self.policy)
         } else if self.policy_config.is_some() {
             "--policy-config is not available in this build; policy pto needs none".into()

@@ -12,6 +12,7 @@ use crate::workload::{Symbols, Workload, WorkloadError};
 use virtual_time::Sim;
 
 mod deadlock;
+pub mod execute;
 mod family;
 mod jobs;
 mod tally;
@@ -159,6 +160,9 @@ pub enum RunError {
     /// A kernel failed or panicked; the message names task and kernel.
     #[error("{0}")]
     Kernel(String),
+    /// Something stays full for ever.
+    #[error("{0}")]
+    Stuck(String),
     /// The host's threads do not do as they should.
     #[error("{0}")]
     Threads(String),

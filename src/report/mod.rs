@@ -6,6 +6,7 @@
 mod by_type;
 mod csv;
 mod deadlock;
+mod host;
 mod json;
 mod memory;
 mod output;

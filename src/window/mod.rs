@@ -226,6 +226,13 @@ impl<S: Sharing> Window<S> {
         self.slot(slot).mark.store(u64::MAX, Relaxed); // Ordering: the orchestrator's own word.
     }
 
+    /// First byte, inside the heap of its ring, of the piece of `bytes` bytes that the task in a slot reserved.
+    #[must_use]
+    pub fn heap_base(&self, slot: SlotRef, bytes: u64) -> u64 {
+        // Ordering: Relaxed; for the orchestrator, which reserved it.
+        self.slot(slot).heap_end.load(Relaxed).saturating_sub(bytes).checked_rem(self.heap).unwrap_or(0)
+    }
+
     /// Takes what a task needs, in the order window, heap, dependency entries, tensor-map entries. `scopes` hold it.
     ///
     /// # Errors

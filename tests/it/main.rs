@@ -3,6 +3,7 @@
 mod acceptance;
 mod by_hand;
 mod differential;
+mod execute;
 mod invariants;
 mod model;
 mod program;

@@ -4,12 +4,12 @@
 
 use crate::programs;
 use ptosim::config::Machine;
-use ptosim::engine::threads::{Call, Inject, KernelError, Kernels, Noop, Options, run};
-use ptosim::engine::{RunError, simulate};
+use ptosim::engine::threads::{Call, Inject, KernelError, Kernels, Noop, Options, run, run_deterministic};
+use ptosim::engine::{BlockRow, Observer, RunError, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
 use ptosim::report::Outcome;
-use ptosim::workload::{self, Workload};
+use ptosim::workload::{self, Symbols, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Kernels that check what they are called for.
@@ -197,4 +197,56 @@ fn faults_on_purpose_end_right_or_with_an_error() {
     let workload = workload::open("bgemm").expect("a generator");
     let error = run(workload.as_ref(), &machine(&[]), &Noop, &options, &mut ()).expect_err("a worker stops");
     assert!(error.to_string().contains("stopped"), "{error}");
+}
+
+/// Rows of a schedule.
+#[derive(Default, PartialEq, Debug)]
+struct Rows(Vec<BlockRow>);
+
+impl Observer for Rows {
+    fn block(&mut self, row: &BlockRow, _: &Symbols) {
+        self.0.push(*row);
+    }
+}
+
+/// Runs in virtual time and on threads with virtual clocks, and compares everything.
+fn same_schedule(workload: &dyn Workload, machine: &Machine, executors: usize, label: &str) {
+    let (mut expected, mut found) = (Rows::default(), Rows::default());
+    let options = Options { executors: Some(executors), ..Options::default() };
+    let virtual_time = ptosim::engine::run(workload, machine, &mut expected);
+    let on_threads = run_deterministic(workload, machine, &Noop, &options, &mut found);
+    assert_eq!(found, expected, "{label}");
+    match (virtual_time, on_threads) {
+        (Ok(expected), Ok(mut found)) => {
+            assert_eq!(found.threads.take().map(|threads| threads.mode).as_deref(), Some("deterministic"));
+            found.engine.clone_from(&expected.engine);
+            assert_eq!(found, expected, "{label}");
+        }
+        (Err(expected), Err(found)) => assert_eq!(found.to_string(), expected.to_string(), "{label}"),
+        (expected, found) => panic!("{label}: virtual {:?}, threads {:?}", expected.is_ok(), found.is_ok()),
+    }
+}
+
+#[test]
+fn deterministic_mode_has_the_schedule_of_virtual_time_on_random_programs() {
+    for seed in 0..2_000 {
+        let (program, machine) = programs::random(seed);
+        same_schedule(&program, &machine, 1 + seed as usize % 3, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn deterministic_mode_has_the_schedule_of_virtual_time_on_traces() {
+    let folder = std::env::var("PTOSIM_TRACES").unwrap_or_else(|_| "workloads".into());
+    let mut paths: Vec<_> =
+        std::fs::read_dir(&folder).expect("the folder of traces").collect::<Result<_, _>>().expect("its entries");
+    paths.sort_by_key(std::fs::DirEntry::path);
+    let mut n_traces = 0;
+    for path in paths.iter().map(std::fs::DirEntry::path).filter(|path| path.to_string_lossy().contains(".jsonl")) {
+        let workload = workload::open(&path.to_string_lossy()).expect("a trace");
+        let machine = machine(&["workers.cube=0", "workers.vector=0", "workers.clusters=24"]);
+        same_schedule(workload.as_ref(), &machine, 2, &path.display().to_string());
+        n_traces += 1;
+    }
+    assert!(n_traces > 0, "{folder} has no traces");
 }

@@ -3,15 +3,15 @@
 use crate::id::{Symbol, TaskId};
 use crate::sync::Shared;
 use crate::window::{SlotRef, Window};
-use crate::workload::Submit;
+use crate::workload::{Submit, Symbols};
 use std::time::{Duration, Instant};
 
 /// Runs the blocks of tasks. All methods are called on the threads of the run.
 pub trait Kernels: Sync {
     /// A task is about to be linked and published: the orchestrator's last chance to keep what its blocks will need.
     #[inline]
-    fn prepare(&self, window: &Window<Shared>, slot: SlotRef, id: TaskId, task: &Submit) {
-        let _ = (window, slot, id, task);
+    fn prepare(&self, draft: &Draft<'_>) {
+        let _ = draft;
     }
 
     /// Runs one block.
@@ -25,6 +25,20 @@ pub trait Kernels: Sync {
     fn completed(&self, slot: SlotRef) {
         let _ = slot;
     }
+}
+
+/// A task that has its slot and its heap piece, but is not linked yet.
+pub struct Draft<'a> {
+    /// The window.
+    pub window: &'a Window<Shared>,
+    /// Its slot.
+    pub slot: SlotRef,
+    /// Its id.
+    pub id: TaskId,
+    /// What the program said.
+    pub task: &'a Submit,
+    /// Names of kernels and tasks.
+    pub symbols: &'a Symbols,
 }
 
 /// One block to run.

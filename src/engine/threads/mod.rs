@@ -9,17 +9,19 @@ mod clocks;
 mod core;
 mod deterministic;
 mod executor;
+mod feed;
 mod inject;
 mod kernels;
 mod outcome;
 mod ring;
+pub mod runtime;
 mod sleep;
 mod stats;
 mod submit;
 
 pub use deterministic::run_deterministic;
 pub use inject::Inject;
-pub use kernels::{Call, KernelError, Kernels, Noop, Spin};
+pub use kernels::{Call, Draft, KernelError, Kernels, Noop, Spin};
 
 use self::core::Core;
 use super::{Observer, RunError};
@@ -98,35 +100,41 @@ pub fn run<K: Kernels, O: Observer>(
     let faults = Faults::new(options.inject, machine.workers.total());
     let core = Core::new(machine, kernels, Setup::new(machine, options), faults);
     let mut submitter = Submitter::new(&core, orchestrator);
-    let result = std::thread::scope(|scope| {
-        let spawn = |name: String| std::thread::Builder::new().name(name);
+    let result = host(&core, &mut submitter, Submitter::run);
+    let wall = core.nanoseconds();
+    outcome::conclude(&core, submitter, result, wall, workload, observer)
+}
+
+/// Starts the threads of a run, lets `body` submit on the calling thread, and ends them; their counts go to the submitter.
+fn host<'c, 'a, K: Kernels, T>(
+    core: &'c Core<'a, K>,
+    submitter: &mut Submitter<'c, 'a, K>,
+    body: impl FnOnce(&mut Submitter<'c, 'a, K>) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    std::thread::scope(|scope| {
+        let _guard = EndOnPanic(|| core.end());
+        let named = |name: String| std::thread::Builder::new().name(name);
         let schedulers = (0..core.setup.schedulers).map(|nth| {
-            let core = &core;
-            spawn(format!("scheduler {nth}")).spawn_scoped(scope, move || {
+            named(format!("scheduler {nth}")).spawn_scoped(scope, move || {
                 let _guard = EndOnPanic(|| core.end());
                 executor::schedule(core, 1 + nth)
             })
         });
-        let schedulers: Vec<_> = schedulers.collect();
         let executors = (0..core.setup.executors).map(|nth| {
-            let core = &core;
-            spawn(format!("executor {nth}")).spawn_scoped(scope, move || {
+            named(format!("executor {nth}")).spawn_scoped(scope, move || {
                 let _guard = EndOnPanic(|| core.end());
                 Executor::new(core, nth).run()
             })
         });
-        let threads: Vec<_> = executors.collect::<Vec<_>>().into_iter().chain(schedulers).collect();
-        let _guard = EndOnPanic(|| core.end());
-        let result = if threads.iter().all(Result::is_ok) { submitter.run() } else { Ok(()) };
+        let threads: Result<Vec<_>, _> = schedulers.chain(executors).collect();
+        let started = threads.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")));
+        let result = started.and_then(|threads| body(submitter).map(|value| (value, threads)));
         core.end();
-        let started: Result<Vec<_>, _> = threads.into_iter().collect();
-        let started = started.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")))?;
-        for thread in started {
+        let (value, threads) = result?;
+        for thread in threads {
             let stats = thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))?;
             submitter.hands.stats.add(stats);
         }
-        result
-    });
-    let wall = core.nanoseconds();
-    outcome::conclude(&core, submitter, result, wall, workload, observer)
+        Ok(value)
+    })
 }

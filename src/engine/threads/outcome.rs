@@ -32,8 +32,8 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         }
         return Err(error);
     }
-    if let Some(failure) = core.failure.lock().expect("nobody panics with it").take() {
-        return Err(RunError::Kernel(blame(&failure, &submitter.orchestrator)));
+    if let Some(failure) = failure(core, &submitter) {
+        return Err(failure);
     }
     let n_tasks = submitter.orchestrator.next_task().0;
     let is_retired = |ring| core.window.ring(ring).retired() == core.window.ring(ring).submitted();
@@ -45,6 +45,17 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         observer.block(row, submitter.orchestrator.source().symbols());
     }
     Ok(report(core, &submitter, n_tasks, wall, workload.name(), deadlock))
+}
+
+/// The first kernel that failed, as an error.
+pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    let failure = core.failure.lock().expect("nobody panics with it");
+    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, &submitter.orchestrator)))
+}
+
+/// As [`failure`], while the run goes on.
+pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    failure(submitter.core, submitter)
 }
 
 fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {

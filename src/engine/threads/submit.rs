@@ -1,10 +1,10 @@
 //! The orchestrator as a thread: reads the program, waits when something is full, publishes.
 
-use super::Kernels;
 use super::core::{Core, Hands, ORCHESTRATOR, duty};
 use super::executor::spin_until;
 use super::sleep::Slept;
 use super::stats::SAMPLED;
+use super::{Draft, Kernels};
 use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work};
 use crate::orchestrator::{Orchestrator, Step};
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Submits a program.
 pub(super) struct Submitter<'c, 'a, K> {
-    core: &'c Core<'a, K>,
+    pub(super) core: &'c Core<'a, K>,
     pub(super) orchestrator: Orchestrator,
     pub(super) hands: Hands,
     pub(super) tally: Tally,
@@ -188,7 +188,13 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             moment.submitted_ns.store(core.nanoseconds(), Relaxed);
         }
         self.lines[slot_ref as usize] = self.orchestrator.source().line();
-        core.kernels.prepare(&core.window, slot_ref, self.orchestrator.next_task(), &self.orchestrator.task);
+        core.kernels.prepare(&Draft {
+            window: &core.window,
+            slot: slot_ref,
+            id: self.orchestrator.next_task(),
+            task: &self.orchestrator.task,
+            symbols: self.orchestrator.source().symbols(),
+        });
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = self.work.book(&self.orchestrator.task, kind, cost);
         let published = self.orchestrator.publish(&core.window, slot_ref, cycles.unwrap_or(0));
@@ -213,6 +219,29 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             self.orchestrator.remember_bad(task);
             self.known_bad += 1;
         }
+    }
+
+    /// Waits until everybody else is idle, which is when everything submitted has run.
+    pub(super) fn wait_until_idle(&mut self) {
+        let core = self.core;
+        // Ordering: Relaxed; the bit set by `announce` publishes it. Nothing that retires is worth waking up for.
+        core.wake_at.store(u64::MAX, Relaxed);
+        core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`.
+        loop {
+            core.sleepers.announce(ORCHESTRATOR);
+            if core.is_over() {
+                core.sleepers.withdraw(ORCHESTRATOR);
+                break;
+            }
+            if core.sleepers.sleep(ORCHESTRATOR) == Slept::Woken {
+                continue;
+            }
+            core.sleepers.stay_up(ORCHESTRATOR);
+            if self.nothing_left_behind() == Waited::Alone {
+                break;
+            }
+        }
+        core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
     }
 
     /// Waits until all is done.
