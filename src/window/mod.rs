@@ -254,7 +254,7 @@ impl<S: Sharing> Window<S> {
         slot.tensors.store(needs.tensors as u32, Relaxed);
         slot.next_in_scope.store(NONE, Relaxed);
         slot.mark.store(u64::MAX, Relaxed);
-        slot.heap_end.store(piece.map_or(0, |piece| piece.end()), Relaxed);
+        slot.heap_end.store(piece.map_or(0, HeapPiece::end), Relaxed);
         if let Some(piece) = piece {
             state.take_heap(piece);
         }

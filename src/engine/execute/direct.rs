@@ -72,6 +72,7 @@ fn judge(what: &str, found: &[f64], expected: &[f64], tolerance: f64) -> Result<
 }
 
 /// C = C₀ + A × B for every batch; all matrices in square tiles.
+#[expect(clippy::many_single_char_names, reason = "the letters of the formula")]
 fn bgemm(Shape(shape): &Shape, device: &Device) -> Result<String, String> {
     let [batch, m, n, k, tile] = shape[..] else { return Err("needs five parameters".into()) };
     let (a, b) = (singles(&device[0].1), singles(&device[1].1));

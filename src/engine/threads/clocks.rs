@@ -7,7 +7,7 @@
 
 use crate::config::Workers;
 use crate::id::{TaskType, WorkerType};
-use crate::machine::{Floor, own_type};
+use crate::machine::{Crew, Floor, own_type};
 use crate::sync::{Shared, Sharing};
 use crate::workload::Units;
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The clocks of all workers, by id.
 pub(super) struct Clocks {
-    clocks: Box<[<Shared as Sharing>::U64]>,
+    words: Box<[<Shared as Sharing>::U64]>,
     config: Workers,
     /// The floor, to choose several workers at once.
     together: Mutex<Floor>,
@@ -54,7 +54,7 @@ impl Cycles {
 impl Clocks {
     pub(super) fn new(config: &Workers) -> Clocks {
         Clocks {
-            clocks: (0..config.total()).map(|_| <Shared as Sharing>::U64::new(0)).collect(),
+            words: (0..config.total()).map(|_| <Shared as Sharing>::U64::new(0)).collect(),
             config: config.clone(),
             together: Mutex::new(Floor::new(config)),
         }
@@ -87,7 +87,7 @@ impl Clocks {
             let start = ready.max(seen);
             let end = start.saturating_add(cycles);
             // Ordering: Relaxed; the clock carries no data.
-            match self.clocks[worker as usize].compare_exchange(seen, end, Relaxed, Relaxed) {
+            match self.words[worker as usize].compare_exchange(seen, end, Relaxed, Relaxed) {
                 Ok(_) => {
                     *top = Reverse((end, worker));
                     return Span { worker, start, end };
@@ -118,12 +118,12 @@ impl Clocks {
     pub(super) fn take_mix(&self, units: Units, blocks: u32, ready: u64, cycles: Cycles) -> Vec<Vec<Span>> {
         let mut floor = self.together.lock().expect("nobody panics while choosing workers");
         loop {
-            for id in 0..self.clocks.len() as u32 {
+            for id in 0..self.words.len() as u32 {
                 floor.worker_mut(id).clock = self.clock(id);
             }
             let crews: Vec<_> = (0..blocks).map_while(|_| floor.take_mix(units)).collect();
             assert_eq!(crews.len(), blocks as usize, "more blocks than the machine has room for were refused before");
-            let ids = crews.iter().flat_map(|crew| crew.ids());
+            let ids = crews.iter().flat_map(Crew::ids);
             let chosen: Vec<_> =
                 ids.map(|&id| (floor.worker(id).clock, id, cycles.on(floor.worker(id).kind))).collect();
             for &(_, id, _) in &chosen {
@@ -137,7 +137,7 @@ impl Clocks {
     }
 
     fn clock(&self, worker: u32) -> u64 {
-        self.clocks[worker as usize].load(Relaxed) // Ordering: the exchange decides.
+        self.words[worker as usize].load(Relaxed) // Ordering: the exchange decides.
     }
 
     /// Moves the clocks of all the chosen `(clock, worker, cycles)` on from one common start. When one of them is used by its own
@@ -147,7 +147,7 @@ impl Clocks {
         let claim = |&(clock, worker, cycles): &(u64, u32, u64)| {
             let end = start.saturating_add(cycles);
             // Ordering: Relaxed; the clock carries no data.
-            self.clocks[worker as usize].compare_exchange(clock, end, Relaxed, Relaxed).ok()?;
+            self.words[worker as usize].compare_exchange(clock, end, Relaxed, Relaxed).ok()?;
             Some(Span { worker, start, end })
         };
         chosen.iter().map(claim).collect()

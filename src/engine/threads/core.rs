@@ -319,7 +319,7 @@ impl<K: Kernels> Outcomes for Told<'_, '_, '_, K> {
             self.hands.joins.push(slot_ref);
             return;
         }
-        if slot.task().0 % SAMPLED == 0 {
+        if slot.task().0.is_multiple_of(SAMPLED) {
             let (now, moment) = (core.nanoseconds(), &core.moments[slot_ref as usize]);
             let since = now.saturating_sub(moment.submitted_ns.load(Relaxed)); // Ordering: published with the task.
             self.hands.stats.submit_to_ready.saturating_record(since);

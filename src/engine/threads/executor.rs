@@ -14,6 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::time::Instant;
 
+/// Ended tasks that are worth waking a scheduler thread for.
+const BACKLOG: u64 = 4;
+
 /// A scheduler thread: completes tasks whose last block ended, until the run is over.
 pub(super) fn schedule<K: Kernels>(core: &Core<'_, K>, me: usize) -> Stats {
     core.sleepers.register(me);
@@ -72,8 +75,8 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     /// The `nth` executor.
     pub(super) fn new(core: &'c Core<'a, K>, nth: usize) -> Self {
         let share = core.clocks.share(nth, core.setup.executors);
-        // Without schedulers the consumer of what just ended is run next, without a queue.
-        let hands = Hands::new(core, core.setup.schedulers == 0);
+        // A consumer of what this thread completes is run next, without a queue.
+        let hands = Hands::new(core, true);
         Executor { core, me: 1 + core.setup.schedulers + nth, hands, share }
     }
 
@@ -84,10 +87,13 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         while !core.is_over() {
             if let Some(slot) = self.take() {
                 self.execute(slot);
+            } else if let Some(slot) = core.ended.pop(&mut self.hands.stats.contention) {
+                // With nothing to run it helps the schedulers, rather than wait for one of them to get a CPU.
+                self.hands.resolve(core, slot);
             } else {
                 // Ordering: Relaxed; a hint for the choice of whom to wake.
                 core.least[self.me - 1 - core.setup.schedulers].store(self.share.clock(), Relaxed);
-                idle(core, self.me, &mut self.hands.stats, || core.has_ready());
+                idle(core, self.me, &mut self.hands.stats, || core.has_ready() || !core.ended.is_empty());
             }
         }
         self.hands.stats
@@ -190,7 +196,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let (task, kernel) = (slot.task(), slot.job.kernel.load(Relaxed));
         let cycles = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
         let call = Call { task, slot: slot_ref, block: index, kernel: symbol(kernel), cycles };
-        let sampled = (task.0 % SAMPLED == 0 && index == 0).then(|| self.started(slot_ref));
+        let sampled = (task.0.is_multiple_of(SAMPLED) && index == 0).then(|| self.started(slot_ref));
         core.faults.slow_down(spans[0].worker);
         let ended = catch_unwind(AssertUnwindSafe(|| {
             if core.faults.has_stopped(spans[0].worker) {
@@ -259,14 +265,17 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     fn finish(&mut self, slot: SlotRef) {
         let core = self.core;
         core.faults.delay_completion();
-        let sampled = (core.window.slot(slot).task().0 % SAMPLED == 0).then(Instant::now);
+        let sampled = core.window.slot(slot).task().0.is_multiple_of(SAMPLED).then(Instant::now);
         if core.setup.schedulers == 0 {
             self.hands.resolve(core, slot);
         } else {
             core.ended
                 .push(slot, &mut self.hands.stats.contention)
                 .expect("the queue has room for every slot of the window");
-            core.wake_scheduler(&mut self.hands.stats);
+            // Fewer are no reason to wake anybody: before it sleeps, this thread completes them itself.
+            if core.ended.len() >= BACKLOG {
+                core.wake_scheduler(&mut self.hands.stats);
+            }
         }
         if let Some(start) = sampled {
             let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -76,7 +76,7 @@ impl Faults {
     /// True once in `one_in` times.
     fn strikes(&self, one_in: u64) -> bool {
         // Ordering: Relaxed; any order of the draws will do.
-        mix(self.inject.seed ^ mix(self.drawn.fetch_add(1, Relaxed) + 1)) % one_in == 0
+        mix(self.inject.seed ^ mix(self.drawn.fetch_add(1, Relaxed) + 1)).is_multiple_of(one_in)
     }
 
     #[inline]

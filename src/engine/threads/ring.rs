@@ -58,12 +58,12 @@ impl<S: Sharing> ReadyRing<S> {
             if turn == tail as u32 {
                 // Ordering: AcqRel; Release hands the task to whoever takes it, Acquire takes the place over.
                 if cell.compare_exchange(found, pack(tail + 1, slot), AcqRel, Relaxed).is_ok() {
-                    self.follow(&self.tail, tail);
+                    follow::<S>(&self.tail, tail);
                     return Ok(());
                 }
-            } else if (turn.wrapping_sub(tail as u32) as i32) > 0 {
+            } else if turn.wrapping_sub(tail as u32).cast_signed() > 0 {
                 // The place is filled, and perhaps taken again; only the counter is behind.
-                self.follow(&self.tail, tail);
+                follow::<S>(&self.tail, tail);
             } else if self.tail.load(Relaxed) == tail {
                 return Err(Full(slot));
             }
@@ -83,7 +83,7 @@ impl<S: Sharing> ReadyRing<S> {
                 let free = pack(head + self.cells.len() as u64, 0);
                 // Ordering: AcqRel; Acquire takes the task over, Release hands the place to the next lap.
                 if cell.compare_exchange(found, free, AcqRel, Relaxed).is_ok() {
-                    self.follow(&self.head, head);
+                    follow::<S>(&self.head, head);
                     return Some(found as SlotRef);
                 }
             } else if turn == head as u32 {
@@ -91,7 +91,7 @@ impl<S: Sharing> ReadyRing<S> {
                     return None;
                 }
             } else {
-                self.follow(&self.head, head);
+                follow::<S>(&self.head, head);
             }
             *retries += 1;
         }
@@ -109,15 +109,22 @@ impl<S: Sharing> ReadyRing<S> {
             if turn == head as u32 {
                 return true;
             }
-            self.follow(&self.head, head);
+            follow::<S>(&self.head, head);
         }
     }
 
-    /// Moves a counter on from a position that is done; somebody else may have.
+    /// About how many values wait.
     #[inline]
-    fn follow(&self, counter: &S::U64, position: u64) {
-        let _ = counter.compare_exchange(position, position + 1, Relaxed, Relaxed);
+    pub(super) fn len(&self) -> u64 {
+        // Ordering: Relaxed; a hint.
+        self.tail.load(Relaxed).saturating_sub(self.head.load(Relaxed))
     }
+}
+
+/// Moves a counter on from a position that is done; somebody else may have.
+#[inline]
+fn follow<S: Sharing>(counter: &S::U64, position: u64) {
+    let _ = counter.compare_exchange(position, position + 1, Relaxed, Relaxed);
 }
 
 #[inline]

@@ -34,7 +34,7 @@ pub(super) struct Stats {
 
 impl Stats {
     pub(super) fn new(n_workers: usize) -> Stats {
-        let histogram = || Histogram::new(2).expect("two digits are a valid precision");
+        let histogram = || Histogram::new_with_max(1 << 50, 2).expect("valid bounds and precision");
         Stats {
             blocks: 0,
             ended: Ended::default(),

@@ -64,7 +64,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
 
     /// Does the next operation of the program; false when there is none or no way on.
     pub(super) fn step(&mut self) -> Result<bool, RunError> {
-        let sampled = (self.orchestrator.next_task().0 % SAMPLED == 0).then(Instant::now);
+        let sampled = self.orchestrator.next_task().0.is_multiple_of(SAMPLED).then(Instant::now);
         match self.orchestrator.read(&self.core.window)? {
             Step::Done => return Ok(false),
             Step::ScopeBegin => self.orchestrator.open_scope(),
@@ -184,7 +184,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         // Ordering: Relaxed; linking and publishing make it visible.
         moment.ready.store(self.orchestrator.task.submit_at, Relaxed);
         moment.end.store(0, Relaxed);
-        if self.orchestrator.next_task().0 % SAMPLED == 0 {
+        if self.orchestrator.next_task().0.is_multiple_of(SAMPLED) {
             moment.submitted_ns.store(core.nanoseconds(), Relaxed);
         }
         self.lines[slot_ref as usize] = self.orchestrator.source().line();
