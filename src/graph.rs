@@ -4,7 +4,7 @@
 //! policies that know costs beforehand, checks, statistics, exports. A run itself never needs it.
 
 use crate::config::{Limits, Machine};
-use crate::engine::RunError;
+use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::{Orchestrator, Step};

@@ -93,13 +93,54 @@ impl Crowd {
     }
 }
 
-/// Running sums of one worker type.
+/// Idle cycles so far for one cause after the other: those of closed spans, and the span that is open.
+#[derive(Clone, Copy, Default, Debug)]
+struct Running {
+    closed: Sums,
+    cause: usize,
+    since: u64,
+}
+
+impl Running {
+    /// From `now` on the cause is this one.
+    #[inline]
+    fn turn(&mut self, cause: usize, now: u64) {
+        if cause != self.cause {
+            self.closed[self.cause] += now - self.since;
+            self.cause = cause;
+            self.since = now;
+        }
+    }
+
+    /// The sums up to `now`.
+    #[inline]
+    fn at(&self, now: u64) -> Sums {
+        let mut sums = self.closed;
+        sums[self.cause] += now - self.since;
+        sums
+    }
+
+    /// Adds the cycles from `then`, when the sums were `before`, to `now`.
+    #[inline]
+    fn book(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
+        if self.since <= then {
+            idle[self.cause] += now - then;
+            return;
+        }
+        let sums = self.at(now);
+        for account in 0..N_IDLE {
+            idle[account] += sums[account] - before[account];
+        }
+    }
+}
+
+/// Idle cycles of one worker type.
 #[derive(Clone, Copy, Default, Debug)]
 struct TypeSums {
     /// For a worker that could take a block.
-    free: Sums,
+    free: Running,
     /// For a worker whose last block the scheduler has not completed.
-    completing: Sums,
+    completing: Running,
 }
 
 /// One worker's book.
@@ -126,6 +167,10 @@ pub struct Ledger {
     now: u64,
     makespan: u64,
     crowds: [Crowd; N_CLASSES],
+    /// Whether a MIX task was ever submitted.
+    has_mix: bool,
+    /// Whether jobs of the scheduler take time, so that a worker can wait for its completion.
+    has_costs: bool,
     supply: Supply,
     kinds: Vec<WorkerType>,
     /// Types of which there are workers.
@@ -139,15 +184,17 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// All workers free at cycle 0.
+    /// All workers free at cycle 0. `has_costs` if any job of the scheduler takes time.
     #[must_use]
-    pub fn new(workers: impl Iterator<Item = WorkerType>) -> Ledger {
+    pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
         let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         Ledger {
             now: 0,
             makespan: 0,
             crowds: Default::default(),
+            has_mix: false,
+            has_costs,
             supply: Supply::Working,
             sums: Default::default(),
             at_makespan: Default::default(),
@@ -172,6 +219,7 @@ impl Ledger {
     /// A task was published; `admitting` if it waits for nothing but its admission.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
+        self.has_mix |= (4..=6).contains(&class.0);
         let crowd = &mut self.crowds[usize::from(class.0)];
         crowd.pending += 1;
         crowd.admitting += u64::from(admitting);
@@ -214,9 +262,7 @@ impl Ledger {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
         if self.now > book.freed_at {
-            for account in 0..N_IDLE {
-                book.idle[account] += sums.free[account] - book.freed[account];
-            }
+            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
         if book.waited {
             for account in 0..N_IDLE {
@@ -253,7 +299,9 @@ impl Ledger {
     /// A worker's part of a block ended before the block did.
     pub fn ended_early(&mut self, worker: u32) {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
-        self.books[worker as usize].freed = sums.free;
+        let book = &mut self.books[worker as usize];
+        book.freed = sums.free.at(self.now);
+        book.freed_at = self.now;
     }
 
     /// The block of a worker ended; `early` if the worker's own part had ended before.
@@ -262,11 +310,11 @@ impl Ledger {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
         if early {
-            for account in 0..N_IDLE {
-                book.idle[account] += sums.free[account] - book.freed[account];
-            }
+            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
-        book.ended = sums.completing;
+        if self.has_costs {
+            book.ended = sums.completing.at(self.now);
+        }
         book.ended_at = self.now;
     }
 
@@ -276,49 +324,59 @@ impl Ledger {
         let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
         if self.now > book.ended_at {
-            book.completed = sums.completing;
+            book.completed = sums.completing.at(self.now);
             book.waited = true;
         }
-        book.freed = sums.free;
+        book.freed = sums.free.at(self.now);
         book.freed_at = self.now;
     }
 
     /// Time moves on; nothing has changed since the last call.
     #[inline]
     pub fn advance(&mut self, to: u64) {
-        if self.now <= self.makespan && self.makespan < to {
-            self.book_until(self.makespan);
-            self.at_makespan = self.sums;
-            self.noted = Some(self.makespan);
-        }
-        self.book_until(to);
-    }
-
-    #[inline]
-    fn book_until(&mut self, to: u64) {
-        let span = to - self.now;
-        self.now = to;
         for index in 0..self.present.len() {
             let kind = self.present[index];
             let (free, completing) = self.causes(kind);
             let sums = &mut self.sums[kind as usize];
-            sums.free[free] += span;
-            sums.completing[completing] += span;
+            sums.free.turn(free, self.now);
+            if self.has_costs {
+                sums.completing.turn(completing, self.now);
+            }
         }
+        if self.now <= self.makespan && self.makespan < to {
+            // Whatever follows, the accounts end here unless a later block moves the makespan.
+            self.at_makespan = self.sums;
+            self.noted = Some(self.makespan);
+        }
+        self.now = to;
     }
 
     /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
     #[inline]
     fn causes(&self, kind: WorkerType) -> (usize, usize) {
+        match kind {
+            WorkerType::Cube if !self.has_mix => self.causes_among(&self.crowds[0]),
+            WorkerType::Vector if !self.has_mix => self.causes_among(&self.crowds[1]),
+            _ => self.causes_of_several(kind),
+        }
+    }
+
+    /// The same for a worker that runs tasks of several classes.
+    #[inline(never)]
+    fn causes_of_several(&self, kind: WorkerType) -> (usize, usize) {
         let of = |class: usize| &self.crowds[class];
-        let crowd = match kind {
+        self.causes_among(&match kind {
             WorkerType::Cube => of(0).with(of(4)).with(of(6)),
             WorkerType::Vector => of(1).with(of(5)).with(of(6)),
             WorkerType::AiCpu => *of(2),
             WorkerType::Accelerator => *of(3),
             WorkerType::Any => of(0).with(of(1)).with(of(2)).with(of(3)),
-        };
-        if crowd.starting + crowd.admitting > 0 {
+        })
+    }
+
+    #[inline]
+    fn causes_among(&self, crowd: &Crowd) -> (usize, usize) {
+        if crowd.starting > 0 || crowd.admitting > 0 {
             (OVERHEAD, OVERHEAD)
         } else if crowd.ready > 0 {
             (HELD, OVERHEAD)
@@ -338,18 +396,19 @@ impl Ledger {
     pub fn close(&self) -> Vec<(Accounts, u64)> {
         let sums = if self.noted == Some(self.makespan) { &self.at_makespan } else { &self.sums };
         let books = self.books.iter().zip(&self.kinds);
-        books.map(|(book, &kind)| (book.close(&sums[kind as usize]), book.blocks)).collect()
+        books.map(|(book, &kind)| (book.close(&sums[kind as usize], self.makespan), book.blocks)).collect()
     }
 }
 
 impl Book {
-    /// Books the idle time since the last block, up to the moment of these sums.
-    fn close(&self, sums: &TypeSums) -> Accounts {
+    /// Books the idle time since the last block, up to the makespan.
+    fn close(&self, sums: &TypeSums, makespan: u64) -> Accounts {
+        let (free, completing) = (sums.free.at(makespan), sums.completing.at(makespan));
         // Sums only grow, so the smaller of two is the one at the earlier moment.
         let idle = |account: usize| {
-            let completed = self.completed[account].min(sums.completing[account]);
-            let completing = if self.waited { completed.saturating_sub(self.ended[account]) } else { 0 };
-            self.idle[account] + completing + sums.free[account].saturating_sub(self.freed[account])
+            let completed = self.completed[account].min(completing[account]);
+            let waited = if self.waited { completed.saturating_sub(self.ended[account]) } else { 0 };
+            self.idle[account] + waited + free[account].saturating_sub(self.freed[account])
         };
         Accounts {
             busy: self.busy,

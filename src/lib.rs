@@ -11,6 +11,8 @@ pub mod config;
 
 pub mod workload;
 
+pub mod error;
+
 pub mod orchestrator;
 
 pub mod window;
@@ -26,5 +28,7 @@ pub mod ledger;
 pub mod engine;
 
 pub mod report;
+
+pub mod check;
 
 pub use engine::threads::runtime;

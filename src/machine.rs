@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 pub struct Floor {
     workers: Vec<Worker>,
     free: [FreeSet; 5],
+    free_ids: WorkerSet,
     clusters: u32,
     n_cubes: u32,
 }
@@ -56,6 +57,13 @@ impl Crew {
         Crew { ids: [worker, 0, 0], len: 1 }
     }
 
+    /// A crew of up to three different workers.
+    pub fn of(workers: &[u32]) -> Crew {
+        let mut crew = Crew::default();
+        workers.iter().for_each(|&worker| crew.push(worker));
+        crew
+    }
+
     /// Its workers, ascending.
     #[inline]
     pub fn ids(&self) -> &[u32] {
@@ -75,6 +83,63 @@ impl Crew {
     }
 }
 
+/// A set of workers.
+#[derive(Clone, Default, Debug)]
+pub struct WorkerSet {
+    words: Vec<u64>,
+}
+
+impl WorkerSet {
+    /// An empty set for workers below `n_workers`.
+    #[must_use]
+    pub fn new(n_workers: usize) -> WorkerSet {
+        WorkerSet { words: vec![0; n_workers.div_ceil(64)] }
+    }
+
+    /// Puts a worker in.
+    #[inline]
+    pub fn insert(&mut self, id: u32) {
+        self.words[id as usize / 64] |= 1 << (id % 64);
+    }
+
+    /// Takes a worker out.
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        self.words[id as usize / 64] &= !(1 << (id % 64));
+    }
+
+    /// Whether a worker is in it.
+    #[inline]
+    pub fn contains(&self, id: u32) -> bool {
+        self.words[id as usize / 64] >> (id % 64) & 1 == 1
+    }
+
+    /// The first worker from `from` on that is in both sets.
+    #[inline]
+    pub fn first_common(&self, other: &WorkerSet, from: u32) -> Option<u32> {
+        self.first(from, |index| self.words[index] & other.words[index])
+    }
+
+    /// The first worker from `from` on that is in this set but not in the other.
+    #[inline]
+    pub fn first_without(&self, other: &WorkerSet, from: u32) -> Option<u32> {
+        self.first(from, |index| self.words[index] & !other.words[index])
+    }
+
+    #[inline]
+    fn first(&self, from: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
+        let mut mask = u64::MAX << (from % 64);
+        for index in from as usize / 64..self.words.len() {
+            let bits = word(index) & mask;
+            if bits != 0 {
+                return Some(index as u32 * 64 + bits.trailing_zeros());
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
 /// Free workers of one type, ascending by `(clock, id)`. Workers come back in almost this order, so a new entry goes in near the
 /// back. Entries of workers that were taken otherwise are skipped when met.
 #[derive(Default)]
@@ -90,6 +155,7 @@ impl Floor {
         let mut floor = Floor {
             workers: Vec::with_capacity(config.total() as usize),
             free: Default::default(),
+            free_ids: WorkerSet::new(config.total() as usize),
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
@@ -99,6 +165,7 @@ impl Floor {
                 floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
                 floor.free[kind as usize].queue.push_back((0, id));
                 floor.free[kind as usize].count += 1;
+                floor.free_ids.insert(id);
             }
         }
         floor
@@ -125,6 +192,12 @@ impl Floor {
     #[inline]
     pub fn n_free(&self) -> u32 {
         self.free.iter().map(|set| set.count).sum()
+    }
+
+    /// The workers that are free.
+    #[inline]
+    pub fn free_workers(&self) -> &WorkerSet {
+        &self.free_ids
     }
 
     /// Number of free workers that could take a block of this type; MIX asks [`Floor::mix_capacity`].
@@ -170,6 +243,7 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(worker.is_free, "worker {id} is not free");
         worker.is_free = false;
+        self.free_ids.remove(id);
         let set = &mut self.free[worker.kind as usize];
         set.count -= 1;
         if let Some(&(_, first)) = set.queue.front()
@@ -185,6 +259,7 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(!worker.is_free, "worker {id} is free already");
         worker.is_free = true;
+        self.free_ids.insert(id);
         let set = &mut self.free[worker.kind as usize];
         set.count += 1;
         let entry = (worker.clock, id);

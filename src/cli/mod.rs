@@ -1,5 +1,7 @@
 //! The commands and what they have in common: settings of a machine, failures, exit codes, standard output.
 
+mod check;
+mod compare;
 mod generate;
 mod kernels;
 mod machines;
@@ -10,9 +12,12 @@ mod threads;
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
+use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
-use ptosim::workload::WorkloadError;
+use ptosim::workload::import::{Edges, Options, Rules};
+use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -20,6 +25,7 @@ Examples:
   ptosim run bgemm                              a generated workload on the ideal machine
   ptosim run trace.jsonl.gz --machine a2a3      your own trace on a real device's sizes and costs
   ptosim run bgemm:batch=2,m=8,n=8,k=8 --set limits.window=64 --json result.json
+  ptosim compare trace.jsonl --policies all     the same trace under every policy, side by side
 
 Exit codes:
   0  completed
@@ -37,8 +43,10 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Check(check::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
+    Compare(compare::Args),
     Machines(machines::Args),
 }
 
@@ -50,8 +58,10 @@ impl Cli {
     pub fn run(self) -> Result<Ending, Failure> {
         match self.command {
             Command::Run(args) => run::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
         }
     }
@@ -131,6 +141,62 @@ impl MachineArgs {
         machine.validate()?;
         Ok(machine)
     }
+}
+
+/// The options that choose a policy.
+#[derive(clap::Args, Debug)]
+struct PolicyArgs {
+    /// Scheduling policy, such as pto, predictive or ray; wins over the one in the configuration
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Configuration of the policy: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+}
+
+impl PolicyArgs {
+    fn load(&self) -> Result<Choice, ConfigError> {
+        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+        Choice::new(self.policy.as_deref(), config)
+    }
+}
+
+/// The options about workloads that other programs wrote.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Traces of other programs")]
+struct ImportArgs {
+    /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<String>,
+    /// Where dependencies come from: recorded, infer (from regions), files (as buffers), all (control ones too)
+    #[arg(long, value_name = "CHOICE", value_parser = edges)]
+    edges: Option<Edges>,
+    /// Mapping rules: worker types, clock and cycles by kernel name
+    #[arg(long, value_name = "FILE.toml")]
+    rules: Option<String>,
+    /// A file that belongs to the workload, such as measured times; may be repeated
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+}
+
+impl ImportArgs {
+    /// Opens a workload; times become cycles by the clock of `machine`.
+    fn open(&self, spec: &str, machine: &Machine) -> Result<Box<dyn Workload>, WorkloadError> {
+        let rules = self.rules.as_deref().map(Rules::load).transpose()?.unwrap_or_default();
+        let options = Options {
+            from: self.from.clone(),
+            edges: self.edges,
+            rules,
+            clock_mhz: machine.clock_mhz as f64,
+            with: self.with.clone(),
+        };
+        workload::open_with(spec, &options)
+    }
+}
+
+fn edges(name: &str) -> Result<Edges, String> {
+    let names = Edges::ALL.map(Edges::name).join(", ");
+    Edges::ALL.into_iter().find(|edges| edges.name() == name).ok_or_else(|| format!("use one of {names}"))
 }
 
 /// Prints to standard output, with colours only where they are wanted.

@@ -2,12 +2,13 @@
 
 use super::observe::{Progress, Watch};
 use super::threads::ThreadArgs;
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
+use ptosim::engine;
+use ptosim::policy::Choice;
 use ptosim::report::{Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, wrap, write_json};
 use ptosim::workload::Workload;
-use ptosim::{engine, workload};
 use std::io::{self, BufWriter, Write};
 
 /// Run a workload and report where the cycles went
@@ -17,6 +18,7 @@ Examples:
   ptosim run bgemm                  24 cube and 48 vector workers, no runtime costs
   ptosim run bgemm:batch=8,m=8,n=8,k=16 --machine a2a3
   ptosim run trace.jsonl --set workers.cube=4 --set limits.heap=1MiB
+  ptosim run trace.jsonl --policy predictive
   zcat trace.gz | ptosim run - --json - | jq .makespan
   ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv")]
 pub struct Args {
@@ -24,12 +26,10 @@ pub struct Args {
     workload: String,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Scheduling policy
-    #[arg(long, value_name = "NAME", default_value = "pto")]
-    policy: String,
-    /// Configuration of the policy
-    #[arg(long, value_name = "FILE")]
-    policy_config: Option<String>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    import: ImportArgs,
     /// How to run it
     #[arg(long, value_enum, default_value_t = Engine::Virtual)]
     engine: Engine,
@@ -59,22 +59,30 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let workload = workload::open(&args.workload)?;
+    let choice = args.policy.load()?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args)?;
-    let report = simulate(args, workload.as_ref(), &machine, &mut outputs)?;
+    let report = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
     outputs.commit(args, &report)?;
     args.tell(&report)
 }
 
-fn simulate(args: &Args, workload: &dyn Workload, machine: &Machine, outputs: &mut Outputs) -> Result<Report, Failure> {
-    let (watch, rows) = (&mut outputs.watch, args.schedule.is_some());
+fn simulate(
+    args: &Args,
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    outputs: &mut Outputs,
+) -> Result<Report, Failure> {
+    let watch = &mut outputs.watch;
     let mut report = match args.engine {
-        Engine::Virtual if watch.is_idle() => engine::run(workload, machine, &mut ())?,
-        Engine::Virtual => engine::run(workload, machine, watch)?,
-        Engine::Threads => args.threads.run(workload, machine, rows, watch)?,
-        Engine::Execute => args.threads.execute(workload, machine, rows, watch)?,
+        Engine::Virtual if watch.is_idle() => engine::run_with(workload, machine, choice, &mut ())?,
+        Engine::Virtual => engine::run_with(workload, machine, choice, watch)?,
+        Engine::Threads => args.threads.run(workload, machine, choice, watch)?,
+        Engine::Execute => args.threads.execute(workload, machine, choice, watch)?,
     };
     outputs.watch.progress = None;
+    report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
     Ok(report)
@@ -83,11 +91,7 @@ fn simulate(args: &Args, workload: &dyn Workload, machine: &Machine, outputs: &m
 impl Args {
     fn check(&self) -> Result<(), Failure> {
         self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
-        let problem = if self.policy != "pto" {
-            format!("policy `{}` is not available in this build; use pto", self.policy)
-        } else if self.policy_config.is_some() {
-            "--policy-config is not available in this build; policy pto needs none".into()
-        } else if self.json.is_some() && self.json == self.schedule {
+        let problem = if self.json.is_some() && self.json == self.schedule {
             format!(
                 "--json and --schedule both write {}; give them different files",
                 self.json.as_deref().unwrap_or("-")
@@ -117,12 +121,12 @@ impl Args {
 }
 
 /// Takes it as done when the reader of a pipe has gone: the run itself is not worse for it.
-fn unless_pipe_closed(written: Result<(), OutputError>) -> Result<(), OutputError> {
+pub(super) fn unless_pipe_closed(written: Result<(), OutputError>) -> Result<(), OutputError> {
     written.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) })
 }
 
 /// The width of the terminal within what suits the report, or a comfortable one.
-fn text_width() -> usize {
+pub(super) fn text_width() -> usize {
     comfy_table::Table::new().width().map_or(100, |width| usize::from(width).clamp(80, 120))
 }
 

@@ -1,11 +1,12 @@
 //! The options of `run` that only the threaded engines read.
 
 use super::Failure;
+use super::observe::Watch;
 use clap::ValueEnum;
 use ptosim::config::Machine;
-use ptosim::engine::Observer;
 use ptosim::engine::execute::{Numbers, verify};
 use ptosim::engine::threads::{Inject, Noop, Options, Spin, run, run_deterministic};
+use ptosim::policy::{Choice, Name};
 use ptosim::report::{Outcome, Report};
 use ptosim::workload::Workload;
 use std::sync::Arc;
@@ -74,21 +75,21 @@ impl ThreadArgs {
         Ok(())
     }
 
-    /// The options of the engine; `rows` asks for the schedule.
-    pub fn options(&self, rows: bool) -> Options {
+    fn options(&self, rows: bool) -> Options {
         Options { executors: self.executors, rows, inject: self.inject.unwrap_or_default() }
     }
 
     /// Runs `workload` on host threads and computes its numbers.
-    pub fn execute<O: Observer>(
+    pub fn execute(
         &self,
         workload: &dyn Workload,
         machine: &Machine,
-        rows: bool,
-        observer: &mut O,
+        choice: &Choice,
+        watch: &mut Watch,
     ) -> Result<Report, Failure> {
+        only_pto(choice)?;
         let numbers = Arc::new(Numbers::new(&workload.name(), machine)?);
-        let mut report = run(&numbers.tap(workload), machine, &*numbers, &self.options(rows), observer)?;
+        let mut report = run(&numbers.tap(workload), machine, &*numbers, &self.options(!watch.is_idle()), watch)?;
         report.engine = "execute".into();
         if self.verify && report.outcome == Outcome::Completed {
             report.notes.extend(verify(workload, &numbers)?);
@@ -97,21 +98,37 @@ impl ThreadArgs {
     }
 
     /// Runs `workload` on host threads.
-    pub fn run<O: Observer>(
+    pub fn run(
         &self,
         workload: &dyn Workload,
         machine: &Machine,
-        rows: bool,
-        observer: &mut O,
+        choice: &Choice,
+        watch: &mut Watch,
     ) -> Result<Report, Failure> {
-        let options = self.options(rows);
+        let options = self.options(!watch.is_idle());
+        if self.mode == Mode::Free {
+            only_pto(choice)?;
+        }
         let spin = Spin { clock_mhz: machine.clock_mhz };
         let report = match (self.mode, self.kernel) {
-            (Mode::Free, Kernel::Noop) => run(workload, machine, &Noop, &options, observer),
-            (Mode::Free, Kernel::Spin) => run(workload, machine, &spin, &options, observer),
-            (Mode::Deterministic, Kernel::Noop) => run_deterministic(workload, machine, &Noop, &options, observer),
-            (Mode::Deterministic, Kernel::Spin) => run_deterministic(workload, machine, &spin, &options, observer),
+            (Mode::Free, Kernel::Noop) => run(workload, machine, &Noop, &options, watch),
+            (Mode::Free, Kernel::Spin) => run(workload, machine, &spin, &options, watch),
+            (Mode::Deterministic, Kernel::Noop) => {
+                run_deterministic(workload, machine, choice, (&Noop, &options), watch)
+            }
+            (Mode::Deterministic, Kernel::Spin) => {
+                run_deterministic(workload, machine, choice, (&spin, &options), watch)
+            }
         };
         Ok(report?)
     }
+}
+
+/// In free mode the host decides, so no policy but the queues themselves can be followed.
+fn only_pto(choice: &Choice) -> Result<(), Failure> {
+    if choice.name == Name::Pto {
+        return Ok(());
+    }
+    let name = choice.name;
+    Err(Failure::Usage(format!("policy `{name}` decides in virtual time; use --engine threads --mode deterministic")))
 }

@@ -1,13 +1,12 @@
 //! Explains a run that got stuck, and finds the sizes with which it would have finished.
 
-use super::{RunError, simulate};
+use super::RunError;
 use crate::config::{Limits, Machine};
 use crate::id::{Symbol, TaskId};
 use crate::orchestrator::Orchestrator;
-use crate::report::{Deadlock, OldestTask, ScopeFact};
+use crate::report::{Deadlock, OldestTask, Report, ScopeFact};
 use crate::sync::{Sharing, Word};
 use crate::window::{NONE, Resource, SlotRef, State, Window};
-use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -73,7 +72,7 @@ fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
     });
     OldestTask {
         task: slot.task(),
-        name: name_of(scene, slot_ref),
+        name: name_of(window, scene.orchestrator, slot_ref),
         line: (scene.line)(slot_ref),
         state: slot.state().name().into(),
         held_by_scopes: scopes_holding(scene, slot_ref),
@@ -87,9 +86,9 @@ fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
 }
 
 /// Name of the task in a slot.
-fn name_of<S: Sharing>(scene: &Scene<'_, S>, slot: SlotRef) -> String {
-    let slot = scene.window.slot(slot);
-    let symbols = scene.orchestrator.source().symbols();
+pub(super) fn name_of<S: Sharing>(window: &Window<S>, orchestrator: &Orchestrator, slot: SlotRef) -> String {
+    let slot = window.slot(slot);
+    let symbols = orchestrator.source().symbols();
     match slot.job.name.load(Relaxed) {
         NONE => format!("task{}", slot.task()),
         name => symbols.name(Symbol(name)).to_string(),
@@ -132,15 +131,18 @@ fn scopes_holding<S: Sharing>(scene: &Scene<'_, S>, slot: SlotRef) -> Vec<ScopeF
     open.enumerate().take(innermost + 1).skip(outermost).map(fact).collect()
 }
 
+/// Runs the same workload under the same policy on another machine.
+type Run<'a> = dyn Fn(&Machine) -> Result<Report, RunError> + 'a;
+
 /// The smallest sizes with which the run finishes, found by running it. Whatever lacks beside the first resource is raised
 /// too; each answer is the smallest with the ones before it in place. Empty when no size helps.
 ///
 /// # Errors
 /// When the workload cannot be read again.
-pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTreeMap<String, u64>, RunError> {
+pub(super) fn needed(machine: &Machine, run: &Run<'_>) -> Result<BTreeMap<String, u64>, RunError> {
     let mut roomy = machine.clone();
     let mut raised = Vec::new();
-    while let Some(resource) = lacking(workload, &roomy)? {
+    while let Some(resource) = lacking(&roomy, run)? {
         let Some(kind) = Kind::of(&resource).filter(|kind| kind.can_grow(&roomy.limits)) else {
             return Ok(BTreeMap::new());
         };
@@ -155,7 +157,7 @@ pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTree
     while shrinks {
         shrinks = false;
         for &kind in &raised {
-            let size = smallest(workload, &roomy, kind, kind.value(&machine.limits))?;
+            let size = smallest(&roomy, kind, kind.value(&machine.limits), run)?;
             shrinks |= raised.len() > 1 && size != kind.value(&roomy.limits);
             kind.set(&mut roomy.limits, size);
         }
@@ -165,8 +167,8 @@ pub(super) fn needed(workload: &dyn Workload, machine: &Machine) -> Result<BTree
 }
 
 /// What a run on `machine` gets stuck on, if it does.
-fn lacking(workload: &dyn Workload, machine: &Machine) -> Result<Option<String>, RunError> {
-    match simulate(workload, machine, &mut ()) {
+fn lacking(machine: &Machine, run: &Run<'_>) -> Result<Option<String>, RunError> {
+    match run(machine) {
         Ok(report) => Ok(report.deadlock.map(|deadlock| deadlock.resource)),
         Err(RunError::TooLarge { resource, .. }) => Ok(Some(resource.name().into())),
         Err(error) => Err(error),
@@ -174,11 +176,11 @@ fn lacking(workload: &dyn Workload, machine: &Machine) -> Result<Option<String>,
 }
 
 /// The smallest size from `given` on with which a run on `machine`, which finishes, still finishes.
-fn smallest(workload: &dyn Workload, machine: &Machine, kind: Kind, given: u64) -> Result<u64, RunError> {
+fn smallest(machine: &Machine, kind: Kind, given: u64, run: &Run<'_>) -> Result<u64, RunError> {
     let mut trial = machine.clone();
     let mut finishes = |size: u64| -> Result<bool, RunError> {
         kind.set(&mut trial.limits, size);
-        Ok(lacking(workload, &trial)?.is_none())
+        Ok(lacking(&trial, run)?.is_none())
     };
     if finishes(given)? {
         return Ok(given);

@@ -1,23 +1,33 @@
 //! Drives orchestrator, window, scheduler, policy and machine through a workload.
 
-use crate::config::{ConfigError, Machine};
+pub use crate::error::RunError;
+
+use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
-use crate::policy::{Policy, Pto, QueueLimit};
+use crate::policy::{Choice, Policy, Pto, QueueLimit};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
-use crate::window::{Resource, SlotRef, Window};
-use crate::workload::{Symbols, Workload, WorkloadError};
+use crate::window::{SlotRef, Window};
+use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
+pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
+
+mod choose;
+mod clerk;
 mod deadlock;
+mod events;
 pub mod execute;
 mod family;
 mod jobs;
 mod tally;
+mod tell;
 pub mod threads;
 mod virtual_time;
+
+pub use choose::simulate_with;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
@@ -25,9 +35,22 @@ mod virtual_time;
 /// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but an
 /// [`Outcome`].
 pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let mut report = simulate(workload, machine, observer)?;
+    run_with(workload, machine, &Choice::default(), observer)
+}
+
+/// As [`run`], under the policy chosen.
+///
+/// # Errors
+/// As [`run`], and when the policy cannot be configured as asked for this workload and machine.
+pub fn run_with<O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let mut report = simulate_with(workload, machine, choice, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(workload, machine)?;
+        deadlock.needed = deadlock::needed(machine, &|trial| simulate_with(workload, trial, choice, &mut ()))?;
     }
     Ok(report)
 }
@@ -37,8 +60,7 @@ pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &m
 /// # Errors
 /// As [`run`].
 pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    let limit = QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full };
-    simulate_under(workload, machine, Pto::new(limit), observer)
+    simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer)
 }
 
 /// As [`simulate`], under any policy.
@@ -53,7 +75,7 @@ pub fn simulate_under<P: Policy, O: Observer>(
 ) -> Result<Report, RunError> {
     if machine.scheduler.threads == 0 {
         let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
-        return Err(ConfigError::Setting(message.into()).into());
+        return Err(crate::config::ConfigError::Setting(message.into()).into());
     }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
@@ -64,6 +86,9 @@ pub fn simulate_under<P: Policy, O: Observer>(
             sim.orchestrator.validate_rest()?;
         }
         return Err(error);
+    }
+    if O::WATCHES {
+        sim.tell_end();
     }
     let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
     let n_tasks = sim.orchestrator.next_task().0;
@@ -131,41 +156,12 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),
         deadlock,
         notes,
+        path: None,
+        what_if: Vec::new(),
         policy_report: sim.policy.report(),
         verdict: String::new(),
         threads: None,
     }
-}
-
-/// Why a run did not come to a report.
-#[derive(thiserror::Error, Debug)]
-pub enum RunError {
-    /// The workload cannot be read.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The settings cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A task asks for something the machine can never give; the message names task, line, value and remedy.
-    #[error("{0}")]
-    Task(String),
-    /// A task asks for more than the whole of a resource.
-    #[error("{message}")]
-    TooLarge {
-        /// What is too small.
-        resource: Resource,
-        /// Task, line, value and remedy.
-        message: String,
-    },
-    /// A kernel failed or panicked; the message names task and kernel.
-    #[error("{0}")]
-    Kernel(String),
-    /// Something stays full for ever.
-    #[error("{0}")]
-    Stuck(String),
-    /// The host's threads do not do as they should.
-    #[error("{0}")]
-    Threads(String),
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
@@ -201,6 +197,57 @@ pub trait Observer {
     #[inline]
     fn retired(&mut self, retired: &Retired, now: u64) {
         let _ = (retired, now);
+    }
+
+    /// A task became READY, or is to be run once more.
+    #[inline]
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        let _ = (task, slot, kind, now);
+    }
+
+    /// A READY task was dropped or removed before all its blocks were placed.
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        let _ = (kind, now);
+    }
+
+    /// A block was given to workers.
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        let _ = (placed, now);
+    }
+
+    /// A job of the scheduler was queued, begun or done.
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let _ = (job, step, now);
+    }
+
+    /// The orchestrator did this from a cycle to now; spans without length are not told.
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let _ = (phase, from, now);
+    }
+
+    /// Something of a ring was taken or returned.
+    #[inline]
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        let _ = (ring, window, now);
+    }
+
+    /// The policy acts by itself: what is told next, up to the next job, is not the effect of a job.
+    #[inline]
+    fn policy_acts(&mut self, now: u64) {
+        let _ = now;
+    }
+
+    /// The start of its parent no longer holds a task back: what is told next is the effect of that.
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        let _ = (slot, now);
+    }
+
+    /// The run is over.
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        let _ = (names, now);
     }
 
     /// A task will never run.

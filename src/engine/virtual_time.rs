@@ -6,20 +6,21 @@
 //! 1 controls   2 blocks end   3 jobs end   4 jobs start   5 orchestrator   |   6 timers and dispatch, if 1 to 5 did nothing
 //! ```
 
-use super::deadlock::{Scene, explain};
+use super::clerk::{Action, Clerk, Duty};
+use super::deadlock::{Scene, explain, name_of};
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
-use super::{BlockRow, Cause, Observer, Retired, RunError};
+use super::{BlockRow, Cause, JobKind, JobStep, Observer, Retired, RunError, SchedulerJob};
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
 use crate::machine::Floor;
 use crate::orchestrator::{Orchestrator, Step};
-use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage};
-use crate::report::{Blocked, Deadlock, OrchestratorReport};
+use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
+use crate::report::Deadlock;
 use crate::sync::{Local, Word};
-use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
+use crate::window::{NONE, Outcomes, Refusal, SlotRef, State, Window, flag};
 use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -37,10 +38,12 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) work: Work,
     pub(super) clerk: Clerk,
     pub(super) now: u64,
-    floor: Floor,
-    observer: &'a mut O,
+    pub(super) floor: Floor,
+    pub(super) observer: &'a mut O,
     /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Whether a block ends at the moment at which it started.
+    ends_now: bool,
     /// When blocks being picked up start, in that order.
     pickups: VecDeque<(u64, Class)>,
     times: Vec<Times>,
@@ -78,44 +81,13 @@ pub(super) struct Times {
     pub(super) line: Option<u64>,
 }
 
-/// Where the orchestrator stands, and its account.
-pub(super) struct Clerk {
-    pub(super) stage: Duty,
-    pub(super) report: OrchestratorReport,
-    /// When the present duty began.
-    since: u64,
-}
-
-/// What the orchestrator is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Duty {
-    /// About to read an operation.
-    Read,
-    /// Does not start the submission before this cycle.
-    Wait(u64),
-    /// About to reserve.
-    Reserve,
-    /// Something is full; `seen` is the consumed count at the last attempt.
-    Blocked { on: Resource, seen: u64 },
-    /// Pays until this cycle, then acts.
-    Pay(u64, Action),
-    /// The program is over.
-    Done,
-}
-
-/// What the orchestrator does when it has paid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
-    Publish(SlotRef),
-    OpenScope,
-    CloseScope,
-}
-
 impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
         let floor = Floor::new(&machine.workers);
-        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
+        let costs = &machine.scheduler;
+        let has_costs = costs.admit + costs.complete + costs.edge + costs.dispatch > 0;
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
         Sim {
             machine,
             orchestrator,
@@ -124,11 +96,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             jobs: Jobs::new(&machine.scheduler),
             tally: Tally::new(machine),
             work: Work::default(),
-            clerk: Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 },
+            clerk: Clerk::new(),
             now: 0,
             floor,
             observer,
             ends: BinaryHeap::new(),
+            ends_now: false,
             pickups: VecDeque::new(),
             times: vec![Times::default(); window.n_slots()],
             path_costs: PathCosts::new(machine),
@@ -162,7 +135,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.advance(next);
             self.now = next;
         }
-        self.clerk.close(self.now);
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.close(self.now) {
+            self.observer.orchestrator(phase, since, self.now);
+        }
         Ok(())
     }
 
@@ -182,22 +158,33 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            let mut changed = !self.controls.is_empty() && self.control();
-            changed |= self.collect_ends();
-            changed |= !self.family.is_settled() && self.release_children();
+            if !self.controls.is_empty() {
+                self.control();
+            }
+            self.collect_ends();
+            if !self.family.is_settled() {
+                self.release_children();
+            }
             while let Some(job) = self.jobs.finish(self.now) {
                 self.take_effect(job);
-                changed = true;
             }
-            while let Some(job) = self.jobs.take() {
-                self.begin(job);
-                changed = true;
-            }
-            changed |= self.orchestrate()?;
-            if !changed && !self.hand_out() {
+            // Steps 1 to 3 have nothing more to do now, unless a block without cycles has just started.
+            while (self.take_jobs() | self.orchestrate()?) && !self.ends_now {}
+            if !self.ends_now && !self.hand_out() {
                 return Ok(());
             }
         }
+    }
+
+    /// Step 4: free threads take jobs; true if they did.
+    #[inline]
+    fn take_jobs(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(job) = self.jobs.take() {
+            self.begin(job);
+            changed = true;
+        }
+        changed
     }
 
     #[inline]
@@ -228,9 +215,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 1: timed commands.
     #[inline]
-    fn control(&mut self) -> bool {
-        let mut changed = false;
+    fn control(&mut self) {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
+            self.observer.policy_acts(self.now);
             if !self.policy.on_control(&control, self.now) {
                 let line = control.line.map_or_else(String::new, |line| format!(" in line {line}"));
                 let policy = self.policy.name();
@@ -238,23 +225,19 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     .push(format!("control `{}`{line} is not known to policy {policy}: ignored", control.command));
             }
             self.obey();
-            changed = true;
         }
-        changed
     }
 
     /// Children whose parent started long enough ago.
     #[inline]
-    fn release_children(&mut self) -> bool {
-        let mut changed = false;
+    fn release_children(&mut self) {
         while let Some(child) = self.family.pop_due(self.now) {
             self.release_child(child);
-            changed = true;
         }
-        changed
     }
 
     fn release_child(&mut self, child: SlotRef) {
+        self.observer.child_released(child, self.now);
         if self.window.satisfy(child) {
             self.outcomes(|_, _, outcomes| outcomes.ready(child));
             self.obey();
@@ -265,8 +248,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
-    fn collect_ends(&mut self) -> bool {
-        let mut changed = false;
+    fn collect_ends(&mut self) {
+        self.ends_now = false;
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
@@ -283,14 +266,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 continue;
             }
             self.observer.block_ends(WorkerId(worker), end);
-            let block = self.floor.worker(worker).block;
-            for &id in block.crew.ids() {
+            for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
-            self.jobs.push(Job::Complete(worker));
-            changed = true;
+            self.push(Job::Complete(worker));
         }
-        changed
     }
 
     /// Step 4: a free thread takes a job.
@@ -303,6 +283,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             Job::Complete(worker) => self.completion_cost(self.floor.worker(worker).block.slot),
             Job::Join(slot) => self.completion_cost(slot),
         };
+        self.tell(job, JobStep::Begun(cost));
         if cost == 0 {
             self.take_effect(job);
         } else {
@@ -327,24 +308,34 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     #[inline]
     fn take_effect(&mut self, job: Job) {
+        self.tell(job, JobStep::Done);
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
             Job::Join(slot) => self.finish(slot, None),
             Job::Complete(worker) => {
-                let block = self.floor.worker(worker).block;
+                let block = &self.floor.worker(worker).block;
+                let slot = block.slot;
                 self.tally.end_to_completed.record(self.now - block.end);
-                for &id in block.crew.ids() {
-                    self.floor.give_back(id);
-                    self.ledger.freed(id);
+                if block.crew.ids().len() == 1 {
+                    self.free(worker);
+                } else {
+                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
                 }
-                let to_finish = &self.window.slot(block.slot).job.to_finish;
-                to_finish.store(to_finish.load(Relaxed) - 1, Relaxed);
-                if to_finish.load(Relaxed) == 0 {
-                    self.finish(block.slot, Some(worker));
+                let to_finish = &self.window.slot(slot).job.to_finish;
+                let left = to_finish.load(Relaxed) - 1;
+                to_finish.store(left, Relaxed);
+                if left == 0 {
+                    self.finish(slot, Some(worker));
                 }
             }
         }
+    }
+
+    #[inline]
+    fn free(&mut self, worker: u32) {
+        self.floor.give_back(worker);
+        self.ledger.freed(worker);
     }
 
     #[inline]
@@ -367,64 +358,78 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// A dispatched block starts after its pickup.
     #[inline]
     fn start(&mut self, leader: u32) {
-        let block = self.floor.worker(leader).block;
-        let slot = self.window.slot(block.slot);
-        let job = &slot.job;
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
-        let times = self.times[block.slot as usize];
-        self.window.start(block.slot);
-        let class = Class::from_bits(job.class());
+        self.window.start(slot_ref);
+        let class = Class::from_bits(slot.job.class());
         if start == self.now {
             self.ledger.block_started(class);
         } else {
             self.pickups.push_back((start, class));
         }
+        let times = &mut self.times[slot_ref as usize];
+        if index == 0 {
+            times.start = start;
+        }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let kernel = job.kernel.load(Relaxed);
-        let mut row = BlockRow {
-            task: slot.task(),
-            block: block.index,
-            worker: WorkerId(leader),
-            submit: times.submit,
-            ready: times.ready,
-            start,
-            end: start,
-            name: symbol(job.name.load(Relaxed)),
-            kernel: symbol(kernel),
-            kind: job.kind(),
-        };
-        let mut last = 0;
-        for &id in block.crew.ids() {
-            let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
-            let cycles = if on_cube { job.cycles.load(Relaxed) } else { job.vector_cycles.load(Relaxed) };
-            let end = start.saturating_add(cycles);
-            self.floor.worker_mut(id).clock = end;
-            self.ledger.runs(id, block.placed, start, end);
-            self.tally.ran(kernel, cycles);
-            if O::WATCHES {
-                (row.worker, row.end) = (WorkerId(id), end);
-                self.observer.block(&row, self.orchestrator.source().symbols());
-            }
-            last = last.max(end);
+        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        if index == 0 && !self.family.is_empty() {
+            let task = self.window.slot(slot_ref).task();
+            self.family.parent_started(task, start);
+            self.release_children();
         }
-        if job.has(flag::PER_KIND) {
-            for &id in block.crew.ids() {
-                let end = self.floor.worker(id).clock;
-                if end < last {
-                    self.ends.push(Reverse((end, 2 * id)));
-                }
+        self.floor.worker_mut(leader).block.end = end;
+        self.ends_now |= end == self.now;
+        self.ends.push(Reverse((end, 2 * leader + 1)));
+    }
+
+    /// A MIX block runs on all its workers; returns when the last of them ends.
+    fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
+            let end = self.floor.worker(id).clock;
+            if end < last {
+                self.ends_now |= end == self.now;
+                self.ends.push(Reverse((end, 2 * id)));
             }
         }
-        if block.index == 0 {
-            self.times[block.slot as usize].start = start;
-            if !self.family.is_empty() {
-                self.family.parent_started(row.task, start);
-                self.release_children();
-            }
+        last
+    }
+
+    /// A worker runs its part of the block led by `leader`; returns when it ends.
+    #[inline]
+    fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
+        let slot = self.window.slot(slot_ref);
+        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let end = start.saturating_add(cycles);
+        let kernel = slot.job.kernel.load(Relaxed);
+        self.floor.worker_mut(id).clock = end;
+        self.ledger.runs(id, placed, start, end);
+        self.tally.ran(kernel, cycles);
+        if O::WATCHES {
+            let times = &self.times[slot_ref as usize];
+            let row = BlockRow {
+                task: slot.task(),
+                block: index,
+                worker: WorkerId(id),
+                submit: times.submit,
+                ready: times.ready,
+                start,
+                end,
+                name: symbol(slot.job.name.load(Relaxed)),
+                kernel: symbol(kernel),
+                kind: slot.job.kind(),
+            };
+            self.observer.block(&row, self.orchestrator.source().symbols());
         }
-        self.floor.worker_mut(leader).block.end = last;
-        self.ends.push(Reverse((last, 2 * leader + 1)));
+        end
     }
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
@@ -439,6 +444,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if self.policy.on_end(&end, self.now) == AfterEnd::Again {
             slot.job.rewind();
             self.ledger.again(Class::from_bits(slot.job.class()));
+            self.observer.ready(end.task, slot_ref, end.kind, self.now);
             self.obey();
             return;
         }
@@ -500,6 +506,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.orchestrator.remember_bad(task);
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
+        self.policy.on_cancel(slot, task, self.now);
     }
 
     /// Does something to the window and follows up what it leads to.
@@ -529,6 +536,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                     *now,
                 );
             });
+            observer.occupied(ring, window, *now);
         }
         while let Some(slot) = self.lists.dropped.pop() {
             self.drop_task(slot, "ready queue full");
@@ -542,6 +550,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let job = &self.window.slot(slot).job;
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
+        self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
         self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
@@ -555,12 +564,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             match self.clerk.stage {
                 Duty::Read => changed |= self.read()?,
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Wait(_) => self.clerk.turn(Duty::Reserve, self.now),
+                Duty::Wait(_) => self.turn(Duty::Reserve),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
                 Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
                 Duty::Pay(_, action) => {
-                    self.act(action);
-                    self.clerk.turn(Duty::Read, self.now);
+                    self.turn(Duty::Read);
+                    self.act(action)?;
                     changed = true;
                 }
                 Duty::Done => return Ok(changed),
@@ -577,17 +586,17 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             let step = self.orchestrator.read(&self.window)?;
             match step {
                 Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                    self.clerk.turn(Duty::Wait(self.orchestrator.task.submit_at), self.now);
+                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                 }
                 Step::Submit => changed |= self.reserve()?,
-                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope),
-                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope),
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
                 Step::Done => {
                     self.ledger.supply(Supply::Done);
-                    self.clerk.turn(Duty::Done, self.now);
+                    self.turn(Duty::Done);
                 }
             }
-            if self.clerk.stage != Duty::Read {
+            if !matches!(self.clerk.stage, Duty::Read) {
                 return Ok(changed);
             }
         }
@@ -601,12 +610,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 let costs = &self.machine.orchestrator;
                 let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
                 self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
                 self.ledger.supply(Supply::Working);
-                Ok(self.pay(cost, Action::Publish(slot)))
+                self.pay(cost, Action::Publish(slot))
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
-                self.clerk.turn(Duty::Blocked { on, seen: self.lists.consumed }, self.now);
+                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
                 Ok(false)
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
@@ -615,31 +625,32 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Acts after a cost; true if that is at once.
     #[inline]
-    fn pay(&mut self, cost: u64, action: Action) -> bool {
+    fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
-            self.clerk.turn(Duty::Pay(self.now.saturating_add(cost), action), self.now);
-            return false;
+            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
+            return Ok(false);
         }
-        if self.clerk.stage != Duty::Read {
-            self.clerk.turn(Duty::Read, self.now);
+        if !matches!(self.clerk.stage, Duty::Read) {
+            self.turn(Duty::Read);
         }
-        self.act(action);
-        true
+        self.act(action)?;
+        Ok(true)
     }
 
     #[inline]
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: Action) -> Result<(), RunError> {
         match action {
-            Action::Publish(slot) => self.publish(slot),
+            Action::Publish(slot) => self.publish(slot)?,
             Action::OpenScope => self.orchestrator.open_scope(),
             Action::CloseScope => {
                 self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
             }
         }
+        Ok(())
     }
 
     #[inline]
-    fn publish(&mut self, slot_ref: SlotRef) {
+    fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = self.work.book(&self.orchestrator.task, kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
@@ -653,16 +664,29 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
         let line = self.orchestrator.source().line();
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
-        let slot = self.window.slot(slot_ref);
-        self.policy.on_submit(slot_ref, &self.orchestrator.task, self.now);
-        self.observer.submitted(slot.task(), slot_ref, &self.window, self.now);
+        let task = self.window.slot(slot_ref).task();
+        let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
+        let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+        if let Err(why) = self.policy.on_submit(&submission, self.now) {
+            return Err(self.refuse(slot_ref, &why));
+        }
+        self.observer.submitted(task, slot_ref, &self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
         self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
         if let Some(cause) = published.cancelled.or(orphan) {
             self.mark_cancelled(slot_ref, cause);
         }
-        self.jobs.push(Job::Admit(slot_ref));
+        self.push(Job::Admit(slot_ref));
+        Ok(())
+    }
+
+    /// The error for a task that can never run under this policy.
+    #[cold]
+    fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
+        let line = self.times[slot as usize].line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let name = name_of(&self.window, &self.orchestrator, slot);
+        RunError::Task(format!("task {} `{name}`{line}: {why}", self.window.slot(slot).task()))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
@@ -691,6 +715,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn hand_out(&mut self) -> bool {
         let mut changed = false;
+        self.observer.policy_acts(self.now);
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {
@@ -705,9 +730,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.policy.dispatch(&mut stage);
         self.obey();
         changed |= !self.placed.is_empty();
-        for leader in self.placed.drain(..) {
-            self.jobs.push(Job::Dispatch(leader));
+        for index in 0..self.placed.len() {
+            let leader = self.placed[index];
+            self.tell_placed(leader);
+            self.push(Job::Dispatch(leader));
         }
+        self.placed.clear();
         changed
     }
 
@@ -731,47 +759,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             at: self.now,
             line: &|slot| self.times[slot as usize].line,
         })
-    }
-}
-
-impl Clerk {
-    /// Books the time of the present duty and takes up another. Looking again at something still full is no new wait.
-    #[inline]
-    fn turn(&mut self, duty: Duty, now: u64) {
-        let same_wait = match (self.stage, duty) {
-            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
-            _ => false,
-        };
-        if !same_wait {
-            let span = now - self.since;
-            self.since = now;
-            match self.stage {
-                Duty::Read | Duty::Reserve => {}
-                Duty::Wait(_) => self.report.waiting += span,
-                Duty::Pay(..) => self.report.working += span,
-                Duty::Done => self.report.done += span,
-                Duty::Blocked { on, .. } => *part(&mut self.report.blocked, on) += span,
-            }
-        }
-        self.stage = duty;
-    }
-
-    /// Books the time of the last duty. A wait that never ended counts as stuck.
-    fn close(&mut self, now: u64) {
-        if matches!(self.stage, Duty::Blocked { .. }) {
-            self.report.stuck = now - self.since;
-        } else {
-            self.turn(self.stage, now);
-        }
-    }
-}
-
-fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
-    match resource {
-        Resource::Window => &mut blocked.window,
-        Resource::Heap => &mut blocked.heap,
-        Resource::Deps => &mut blocked.deps,
-        Resource::Tensors => &mut blocked.tensors,
     }
 }
 
@@ -808,8 +795,13 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             return;
         }
         self.tally.submit_to_ready.record(self.now - times.submit);
+        self.observer.ready(slot.task(), slot_ref, kind, self.now);
         if kind == TaskType::None {
             self.ledger.all_placed(class);
+            if O::WATCHES {
+                let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
+                self.observer.job(&job, JobStep::Queued, self.now);
+            }
             self.jobs.push(Job::Join(slot_ref));
             return;
         }

@@ -6,7 +6,7 @@ mod segments;
 mod tensor_map;
 
 use crate::config::{Hazards, Machine, ScopeHold};
-use crate::engine::RunError;
+use crate::error::RunError;
 use crate::id::{TaskId, TaskType};
 use crate::kernel::Costs;
 use crate::ledger::Class;
@@ -288,11 +288,12 @@ impl Orchestrator {
         let task = &self.task;
         let written = task.writes.len() + task.updates.len() + task.allocates.len();
         let read = if self.rules.machine.rules.hazards == Hazards::Full { task.reads.len() } else { 0 };
-        Needs {
-            heap: task.heap_bytes(),
-            deps: self.producers.iter().filter(|producer| window.is_alive(producer.slot, producer.task)).count() as u64,
-            tensors: (written + read) as u64,
+        let mut deps = 0;
+        for producer in &self.producers {
+            deps += u64::from(window.is_alive(producer.slot, producer.task));
         }
+        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
+        Needs { heap, deps, tensors: (written + read) as u64 }
     }
 
     /// Takes what the task at hand needs; returns its slot and the number of dependency entries.
@@ -492,15 +493,15 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id.
     #[inline]
     fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.find(task) {
-            Some(slot) => self.add(&Access { task, slot, path: paths[slot as usize] }),
-            None => {
-                // A retired task is remembered until its slot has a new tenant.
-                let slot = self.window.at(0, task.0);
-                let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
-                self.add(&Access { task, slot, path });
-            }
-        }
+        let Some(slot) = self.window.find(task) else { return self.retired(task, paths) };
+        self.add(&Access { task, slot, path: paths[slot as usize] });
+    }
+
+    /// A retired task is remembered until its slot has a new tenant.
+    fn retired(&mut self, task: TaskId, paths: &[u64]) {
+        let slot = self.window.at(0, task.0);
+        let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
+        self.add(&Access { task, slot, path });
     }
 
     /// A producer, dead or alive.

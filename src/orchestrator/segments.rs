@@ -291,7 +291,7 @@ mod tests {
             }
             both.check();
             both.segments.clear(&mut both.spare);
-            assert!(both.segments.is_empty() && both.segments.len() == 0);
+            assert_eq!((both.segments.is_empty(), both.segments.len()), (true, 0));
         }
     }
 }

@@ -3,17 +3,41 @@
 //! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
+pub mod config;
+pub mod heft;
+mod lifo;
+mod ordered;
+mod own_queues;
+mod per_worker;
+pub mod predictive;
 mod pto;
+mod queue_book;
+mod random;
+mod select;
+mod shortest;
+pub mod static_list;
+mod steal;
 
+pub use config::Config;
+pub use lifo::Lifo;
+pub use ordered::{Candidate, Order, Ordered};
+pub use per_worker::PerWorker;
+pub use predictive::Ranked;
 pub use pto::Pto;
+pub use queue_book::QueueBook;
+pub use random::Random;
+pub use select::{Choice, Name};
+pub use shortest::Shortest;
+pub use static_list::{Plan, StaticList};
+pub use steal::Steal;
 
-use crate::config::OnReadyFull;
+use crate::config::{Machine, OnReadyFull};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use crate::workload::{Control, Submit};
+use crate::workload::{Control, Submit, Symbols};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
@@ -21,10 +45,14 @@ pub trait Policy {
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
-    /// A task was published; `task` is what the program said.
+    /// A task was published.
+    ///
+    /// # Errors
+    /// When the task can never run under this policy; the message says why and what would help. The run ends with it.
     #[inline]
-    fn on_submit(&mut self, slot: SlotRef, task: &Submit, now: u64) {
-        let _ = (slot, task, now);
+    fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
+        let _ = (submission, now);
+        Ok(())
     }
 
     /// A task became READY.
@@ -87,6 +115,21 @@ pub trait Policy {
     fn queues(&self) -> QueueStats {
         QueueStats::default()
     }
+}
+
+/// A task that was just published.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// Its id.
+    pub task: TaskId,
+    /// What it runs on, after kernel table and machine have had their say.
+    pub kind: TaskType,
+    /// What the program said.
+    pub submit: &'a Submit,
+    /// Names of kernels and tasks.
+    pub symbols: &'a Symbols,
 }
 
 /// A READY task.
@@ -213,6 +256,14 @@ impl Stage<'_> {
         self.record(slot, Crew::one(worker))
     }
 
+    /// Places one block on certain free workers: one, or units of one cluster for a MIX block.
+    pub fn place_crew(&mut self, slot: SlotRef, crew: Crew) -> Placement {
+        for &worker in crew.ids() {
+            self.floor.take_worker(worker);
+        }
+        self.record(slot, crew)
+    }
+
     #[inline]
     fn place_one(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
         let crew = if kind == TaskType::Mix {
@@ -252,4 +303,12 @@ pub struct QueueLimit {
     pub entries: u64,
     /// What to do beyond.
     pub when_full: OnReadyFull,
+}
+
+impl QueueLimit {
+    /// The limit of a machine.
+    #[must_use]
+    pub fn of(machine: &Machine) -> QueueLimit {
+        QueueLimit { entries: machine.limits.ready, when_full: machine.rules.on_ready_queue_full }
+    }
 }

@@ -3,7 +3,11 @@
 //! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
 //! it its two forms. [`ScheduleWriter`] listens to the run itself.
 
+mod blame;
 mod by_type;
+mod causes;
+mod compare;
+mod critical_path;
 mod csv;
 mod deadlock;
 mod host;
@@ -12,19 +16,29 @@ mod memory;
 mod output;
 #[cfg(test)]
 mod sample;
+mod spread;
 mod table;
 mod text;
+mod timeline;
+mod tracks;
+mod varint;
 mod verdict;
+mod what_if;
 mod words;
 
+pub use blame::{Blame, PathKernel, PathReport, PathStep};
 pub use by_type::TypeReport;
+pub use compare::{Comparison, Figures, Row, TypeFigures};
+pub use critical_path::PathRecorder;
 pub use csv::ScheduleWriter;
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
 pub use output::{Output, OutputError};
 pub use table::columns;
 pub use text::render;
+pub use timeline::Timeline;
 pub use verdict::verdict;
+pub use what_if::{WhatIf, what_if};
 pub use words::{group, wrap};
 
 use crate::config::Machine;
@@ -80,6 +94,12 @@ pub struct Report {
     pub deadlock: Option<Deadlock>,
     /// What the reader of the report should know, such as types that were run elsewhere.
     pub notes: Vec<String>,
+    /// The observed critical path, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<PathReport>,
+    /// What other settings would change, when it was asked for; the largest gain first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub what_if: Vec<WhatIf>,
     /// Counters of the policy.
     pub policy_report: serde_json::Value,
     /// What holds this run back and what to try, in plain words.

@@ -50,6 +50,8 @@ pub(super) fn waits_for_dependencies() -> Report {
         ],
         deadlock: None,
         notes: vec!["AI_CPU tasks run on VECTOR workers, because the machine has no AI_CPU".into()],
+        path: None,
+        what_if: Vec::new(),
         policy_report: json!({}),
         verdict: String::new(),
         threads: None,

@@ -6,6 +6,7 @@
 
 pub mod builder;
 pub mod generate;
+pub mod import;
 pub(crate) mod nearest;
 mod program;
 mod symbols;
@@ -24,17 +25,31 @@ use crate::id::BufferId;
 use std::fs::File;
 use std::path::Path;
 
-/// The workload that a user names: a trace file, `-` for standard input, or a generator such as `chain:n=1M`.
+/// The workload that a user names: a file in any known format, `-` for standard input, or a generator such as `chain:n=1M`.
 ///
 /// # Errors
 /// When there is neither such a file nor such a generator, or its parameters are wrong.
 pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    open_with(spec, &import::Options::default())
+}
+
+/// As [`open`], with choices about formats that are not ours.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Workload>, WorkloadError> {
     if spec == "-" {
-        return Ok(Box::new(Stdin::new()));
+        return import::open_stream("<stdin>", Box::new(std::io::stdin()), options);
     }
     match std::fs::metadata(spec) {
-        Ok(found) if found.is_file() => return Ok(Box::new(TraceFile::new(spec))),
-        Ok(found) if !found.is_dir() => return open_stream(spec),
+        Ok(found) if found.is_file() => return import::open_file(Path::new(spec), options),
+        Ok(found) if found.is_dir() && Path::new(spec).join("deps.json").is_file() => {
+            return import::open_file(&Path::new(spec).join("deps.json"), options);
+        }
+        Ok(found) if !found.is_dir() => {
+            let file = File::open(spec).map_err(|source| WorkloadError::Io { path: spec.into(), source })?;
+            return import::open_stream(spec, Box::new(file), options);
+        }
         _ => {}
     }
     let name = spec.split(':').next().unwrap_or(spec);
@@ -48,12 +63,6 @@ pub fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
         None => "`gen --list` shows the generators".into(),
     };
     Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
-}
-
-/// A named pipe or device, which can be read only once.
-fn open_stream(path: &str) -> Result<Box<dyn Workload>, WorkloadError> {
-    let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.into(), source })?;
-    Ok(Box::new(Stdin::from_reader(path, Box::new(file))))
 }
 
 /// A program that can be opened again and again, each time giving the same operations.
@@ -73,6 +82,11 @@ pub trait Workload: Send + Sync {
     /// When the file cannot be read.
     fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
         Ok(Vec::new())
+    }
+
+    /// What the reader of a report should know about the way it was read, such as mapping rules of a foreign format.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

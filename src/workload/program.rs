@@ -21,6 +21,7 @@ pub(super) struct Content {
     pub symbols: Symbols,
     pub buffers: Symbols,
     pub controls: Vec<Control>,
+    pub notes: Vec<String>,
 }
 
 impl Program {
@@ -29,7 +30,12 @@ impl Program {
     /// # Errors
     /// When the workload cannot be read.
     pub fn load(workload: &dyn Workload) -> Result<Program, WorkloadError> {
-        let mut content = Content { name: workload.name(), controls: workload.controls()?, ..Content::default() };
+        let mut content = Content {
+            name: workload.name(),
+            controls: workload.controls()?,
+            notes: workload.notes(),
+            ..Content::default()
+        };
         let mut source = workload.open()?;
         let mut task = Submit::default();
         while let Some(operation) = source.next(&mut task)? {
@@ -80,6 +86,10 @@ impl Workload for Program {
 
     fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
         Ok(self.content.controls.clone())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.content.notes.clone()
     }
 }
 

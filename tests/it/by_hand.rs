@@ -315,7 +315,6 @@ fn pool_cases() -> Vec<Case> {
             finish: 25,
             edges: 1,
             blocked: Blocked { deps: 20, ..Blocked::default() },
-            ..Case::default()
         },
         Case {
             rule: "with full hazards a read takes a map entry too",

@@ -2,10 +2,15 @@
 
 mod acceptance;
 mod by_hand;
+mod check;
 mod differential;
 mod execute;
+mod formats;
 mod invariants;
 mod model;
+mod policies;
 mod program;
 mod programs;
+mod reports;
 mod threads;
+mod tidy;

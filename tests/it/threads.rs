@@ -8,6 +8,7 @@ use ptosim::engine::threads::{Call, Inject, KernelError, Kernels, Noop, Options,
 use ptosim::engine::{BlockRow, Observer, RunError, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
+use ptosim::policy::Choice;
 use ptosim::report::Outcome;
 use ptosim::workload::{self, Symbols, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -214,7 +215,7 @@ fn same_schedule(workload: &dyn Workload, machine: &Machine, executors: usize, l
     let (mut expected, mut found) = (Rows::default(), Rows::default());
     let options = Options { executors: Some(executors), ..Options::default() };
     let virtual_time = ptosim::engine::run(workload, machine, &mut expected);
-    let on_threads = run_deterministic(workload, machine, &Noop, &options, &mut found);
+    let on_threads = run_deterministic(workload, machine, &Choice::default(), (&Noop, &options), &mut found);
     assert_eq!(found, expected, "{label}");
     match (virtual_time, on_threads) {
         (Ok(expected), Ok(mut found)) => {

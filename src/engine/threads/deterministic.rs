@@ -11,8 +11,9 @@ use super::ring::ReadyRing;
 use super::sleep::{Sleepers, Slept};
 use super::{EndOnPanic, Options, SPIN, host_cpus};
 use crate::config::Machine;
-use crate::engine::{self, BlockRow, Cause, Observer, Retired, RunError};
-use crate::id::{Symbol, TaskId, WorkerId};
+use crate::engine::{self, BlockRow, Cause, JobStep, Observer, Phase, Placed, Retired, RunError, SchedulerJob};
+use crate::id::{Symbol, TaskId, TaskType, WorkerId};
+use crate::policy::Choice;
 use crate::report::{Report, ThreadsReport};
 use crate::sync::{Local, Shared, Sharing};
 use crate::window::{NONE, SlotRef, Window};
@@ -50,15 +51,15 @@ struct Desk {
     busy: U32,
 }
 
-/// Runs `workload` with the schedule of the virtual engine while its kernels run on host threads.
+/// Runs `workload` with the schedule of the virtual engine under the policy chosen, while its kernels run on host threads.
 ///
 /// # Errors
 /// As the virtual engine, and when a kernel fails.
 pub fn run_deterministic<K: Kernels, O: Observer>(
     workload: &dyn Workload,
     machine: &Machine,
-    kernels: &K,
-    options: &Options,
+    choice: &Choice,
+    (kernels, options): (&K, &Options),
     observer: &mut O,
 ) -> Result<Report, RunError> {
     let n_workers = machine.workers.total() as usize;
@@ -77,7 +78,7 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
         }
         let _guard = EndOnPanic(|| hall.end());
         let mut turn = Turn { hall: &hall, observer, last: None, parks: 0 };
-        let result = engine::run(workload, machine, &mut turn);
+        let result = engine::run_with(workload, machine, choice, &mut turn);
         hall.end();
         result.map(|report| (report, turn.parks))
     });
@@ -253,6 +254,42 @@ impl<K: Kernels, O: Observer> Observer for Turn<'_, '_, K, O> {
 
     fn retired(&mut self, retired: &Retired, now: u64) {
         self.observer.retired(retired, now);
+    }
+
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        self.observer.ready(task, slot, kind, now);
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        self.observer.withdrawn(kind, now);
+    }
+
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        self.observer.placed(placed, now);
+    }
+
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        self.observer.job(job, step, now);
+    }
+
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        self.observer.orchestrator(phase, from, now);
+    }
+
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        self.observer.occupied(ring, window, now);
+    }
+
+    fn policy_acts(&mut self, now: u64) {
+        self.observer.policy_acts(now);
+    }
+
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        self.observer.child_released(slot, now);
+    }
+
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        self.observer.finished(names, now);
     }
 
     fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {

@@ -7,7 +7,7 @@ use super::{Kernels, host_cpus};
 use crate::config::Machine;
 use crate::engine::deadlock::{self, Scene, explain};
 use crate::engine::tally::kernel_list;
-use crate::engine::{Observer, RunError};
+use crate::engine::{Observer, RunError, simulate};
 use crate::id::{WorkerId, WorkerType};
 use crate::orchestrator::Orchestrator;
 use crate::report::{
@@ -82,7 +82,7 @@ fn stuck<K: Kernels>(
     submitter.orchestrator.validate_rest()?;
     let mut machine = core.machine.clone();
     machine.scheduler.threads = machine.scheduler.threads.max(1);
-    deadlock.needed = deadlock::needed(workload, &machine)?;
+    deadlock.needed = deadlock::needed(&machine, &|trial| simulate(workload, trial, &mut ()))?;
     Ok(deadlock)
 }
 
@@ -129,6 +129,8 @@ fn report<K: Kernels>(
         notes,
         policy_report: serde_json::Value::Object(serde_json::Map::new()),
         verdict: String::new(),
+        path: None,
+        what_if: Vec::new(),
         threads: Some(threads(core, submitter, tasks, wall)),
     }
 }

@@ -91,7 +91,7 @@ impl Lines {
 }
 
 /// `input` itself, or what it contains if it begins like gzip.
-fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+pub fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::with_capacity(2);
     input.by_ref().take(2).read_to_end(&mut head)?;
     let packed = head == [0x1f, 0x8b];

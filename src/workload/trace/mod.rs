@@ -17,6 +17,7 @@ mod submit;
 mod tests;
 pub(super) mod time;
 
+pub(super) use lines::unpacked;
 pub(super) use policy::WORK_ITEMS;
 pub use reader::{MAX_SCOPES, Reader};
 pub use stdin::Stdin;

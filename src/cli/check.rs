@@ -1,0 +1,57 @@
+//! `ptosim check`: is a program safe and sensible, without running it.
+
+use super::{Ending, Failure, MachineArgs, print};
+use ptosim::check::{self, Checked, Level};
+use ptosim::report::Output;
+use ptosim::workload;
+use std::io::BufWriter;
+
+/// Findings of one kind that the text shows.
+const SHOWN: usize = 10;
+
+/// Check a workload for races, buffers used too late, scopes that never fit, and needless work
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Nothing is run. Errors: write-after-read and write-after-write pairs without order, buffers used after their scope has
+closed, scopes that no timing fits into the machine. Warnings: heap buffers outside any scope, outputs of one task that
+overlap, buffers nobody reads, tasks nobody needs. Notes: unused buffers, dependencies that others imply.
+
+Examples:
+  ptosim check trace.jsonl
+  ptosim check trace.jsonl --set rules.hazards=raw         what if only reads wait for writes?
+  ptosim check trace.jsonl --machine a2a3 --set limits.window=64 --json - | jq .findings
+
+Exit codes: 0 no errors, 1 errors, 2 the workload cannot be read")]
+pub struct Args {
+    /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
+    workload: String,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Write the findings as JSON; `-` writes them to standard output instead of the text
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<String>,
+    /// Findings of each kind to show [default: 10 in the text, all in JSON]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    let machine = args.machine.load()?;
+    let workload = workload::open(&args.workload)?;
+    let output = args.json.as_deref().map(Output::open).transpose()?;
+    let checked = check::check(workload.as_ref(), &machine)?;
+    if let Some(output) = output {
+        write(&checked, args, output)?;
+    }
+    if args.json.as_deref() != Some("-") {
+        print(&check::render(&checked, args.limit.unwrap_or(SHOWN)))?;
+    }
+    Ok(if checked.count(Level::Error) == 0 { Ending::Good } else { Ending::Bad })
+}
+
+fn write(checked: &Checked, args: &Args, mut output: Output) -> Result<(), Failure> {
+    let path = args.json.as_deref().unwrap_or_default();
+    check::write_json(checked, args.limit.unwrap_or(usize::MAX), BufWriter::new(&mut output))
+        .map_err(|source| Output::error(path, source))?;
+    Ok(output.commit()?)
+}

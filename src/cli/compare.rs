@@ -1,0 +1,114 @@
+//! `ptosim compare`: one workload under several policies, side by side.
+
+use super::run::{text_width, unless_pipe_closed};
+use super::{Ending, Failure, MachineArgs, print};
+use ptosim::config::{ConfigError, Machine};
+use ptosim::policy::{Choice, Config, Name};
+use ptosim::report::{Comparison, Output, Row};
+use ptosim::workload::{Program, Workload, WorkloadError};
+use ptosim::{engine, workload};
+use rayon::prelude::*;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Run a workload under several policies and show the results side by side
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ptosim compare bgemm:batch=4 --policies all
+  ptosim compare trace.jsonl --policies pto,predictive,steal --set workers.any=8
+  ptosim compare trace.jsonl --policy-config policies.toml --json - | jq .verdict")]
+pub struct Args {
+    /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
+    workload: String,
+    /// Names of policies with commas between them, or `all`
+    #[arg(long, short, value_name = "A,B,…|all", default_value = "all", value_delimiter = ',')]
+    policies: Vec<String>,
+    /// Configuration of the policies: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, value_name = "FILE")]
+    policy_config: Option<String>,
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// Write the comparison as JSON; `-` writes it to standard output instead of the text
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<String>,
+    /// Write one row a policy as CSV; `-` writes it to standard output instead of the text
+    #[arg(long, value_name = "FILE|-")]
+    csv: Option<String>,
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    if args.json.is_some() && args.json == args.csv {
+        let path = args.json.as_deref().unwrap_or("-");
+        return Err(Failure::Usage(format!("--json and --csv both write {path}; give them different files")));
+    }
+    let machine = args.machine.load()?;
+    let choices = args.choices()?;
+    let workload = open(&args.workload)?;
+    let json = args.json.as_deref().map(Output::open).transpose()?;
+    let csv = args.csv.as_deref().map(Output::open).transpose()?;
+    let rows = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
+    let comparison = Comparison::new(workload.name(), &machine, rows);
+    let write_json = |output: &mut Output| {
+        let mut writer = BufWriter::new(output);
+        serde_json::to_writer_pretty(&mut writer, &comparison)?;
+        writer.write_all(b"\n")?;
+        writer.flush()
+    };
+    let written = [write(json, &args.json, write_json)?, write(csv, &args.csv, |output| comparison.write_csv(output))?];
+    for output in written.into_iter().flatten() {
+        unless_pipe_closed(output.commit())?;
+    }
+    if ![&args.json, &args.csv].into_iter().any(|path| path.as_deref() == Some("-")) {
+        unless_pipe_closed(print(&comparison.render(text_width())))?;
+    }
+    Ok(if comparison.is_good() { Ending::Good } else { Ending::Bad })
+}
+
+impl Args {
+    /// The policies asked for, each once, with the configuration they share.
+    fn choices(&self) -> Result<Vec<Choice>, ConfigError> {
+        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+        let mut names: Vec<Name> = Vec::new();
+        for name in &self.policies {
+            let more = if name == "all" { Name::ALL.to_vec() } else { vec![name.trim().parse()?] };
+            names.extend(more);
+        }
+        let mut seen = Vec::new();
+        names.retain(|name| {
+            !seen.contains(name) && {
+                seen.push(*name);
+                true
+            }
+        });
+        Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
+    }
+}
+
+/// The workload; a file or standard input is read once and kept.
+fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
+    let workload = workload::open(spec)?;
+    if spec == "-" || Path::new(spec).exists() {
+        return Ok(Box::new(Program::load(workload.as_ref())?));
+    }
+    Ok(workload)
+}
+
+fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Row {
+    match engine::simulate_with(workload, machine, choice, &mut ()) {
+        Ok(report) => Row::of(&report),
+        Err(error) => Row::failed(choice.name.name(), error),
+    }
+}
+
+/// Fills an output that was asked for.
+fn write(
+    output: Option<Output>,
+    path: &Option<String>,
+    fill: impl FnOnce(&mut Output) -> io::Result<()>,
+) -> Result<Option<Output>, Failure> {
+    let Some(mut output) = output else { return Ok(None) };
+    let written = fill(&mut output).map_err(|source| Output::error(path.as_deref().unwrap_or("-"), source));
+    unless_pipe_closed(written)?;
+    Ok(Some(output))
+}

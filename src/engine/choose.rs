@@ -1,0 +1,99 @@
+//! From the name of a policy to a run under its type.
+
+use super::{BlockRow, Observer, RunError, simulate, simulate_under};
+use crate::config::{Limits, Machine};
+use crate::graph::Graph;
+use crate::id::TaskId;
+use crate::machine::Crew;
+use crate::policy::heft::{self, Heft};
+use crate::policy::predictive::{self, Predictive};
+use crate::policy::{Choice, Lifo, Name, Ordered, PerWorker, Plan, Random, Shortest, StaticList, Steal};
+use crate::report::Report;
+use crate::workload::{Source, Symbols, Workload, WorkloadError};
+
+/// As [`super::run_with`], without looking for the sizes that would have been enough.
+///
+/// # Errors
+/// As [`super::run_with`].
+pub fn simulate_with<O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    match choice.name {
+        Name::Pto => simulate(workload, machine, observer),
+        Name::PerWorker => simulate_under(workload, machine, PerWorker::new(machine), observer),
+        Name::Steal => simulate_under(workload, machine, Steal::new(machine), observer),
+        Name::Predictive => {
+            let order = Predictive::new(predictive::ranks(&Graph::load(workload, machine)?));
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Heft => {
+            let order = Heft::new(heft::ranks(&Graph::load(workload, machine)?, machine));
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Static => {
+            let policy = StaticList::new(plan(workload, machine)?, machine);
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Lifo => simulate_under(workload, machine, Ordered::new(Lifo, machine), observer),
+        Name::Random => {
+            let order = Random::new(choice.config.policy.seed);
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Shortest => simulate_under(workload, machine, Ordered::new(Shortest, machine), observer),
+    }
+}
+
+/// The list schedule of a program: what `predictive` does with it when nothing is ever full.
+fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
+    let graph = Graph::load(workload, machine)?;
+    let mut roomy = machine.clone();
+    roomy.limits = Limits {
+        window: (graph.tasks.len() as u64).next_power_of_two(),
+        heap: 1 << 60,
+        deps: graph.n_edges() as u64,
+        tensors: u64::MAX,
+        ready: u64::MAX,
+        rings: 1,
+        spare: 0,
+    };
+    let mut recorder = Recorder::default();
+    let policy = Ordered::new(Predictive::new(predictive::ranks(&graph)), &roomy);
+    let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
+    Ok(Plan::new(&recorder.blocks(), graph.tasks.len(), report.makespan))
+}
+
+/// Who ran what, in the order in which the blocks started; a MIX block has several rows.
+#[derive(Default)]
+struct Recorder {
+    rows: Vec<(TaskId, u32, u32)>,
+}
+
+impl Observer for Recorder {
+    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+        self.rows.push((row.task, row.block, row.worker.0));
+    }
+}
+
+impl Recorder {
+    fn blocks(&self) -> Vec<(TaskId, Crew)> {
+        let same = |a: &(TaskId, u32, u32), b: &(TaskId, u32, u32)| (a.0, a.1) == (b.0, b.1);
+        let crew = |rows: &[(TaskId, u32, u32)]| Crew::of(&rows.iter().map(|row| row.2).collect::<Vec<_>>());
+        self.rows.chunk_by(same).map(|rows| (rows[0].0, crew(rows))).collect()
+    }
+}
+
+/// A workload without its timed commands, which the plan leaves to the run.
+struct WithoutControls<'a>(&'a dyn Workload);
+
+impl Workload for WithoutControls<'_> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
+        self.0.open()
+    }
+}

@@ -1,0 +1,97 @@
+//! What the orchestrator is doing in virtual time, and the account of its cycles.
+
+use super::Phase;
+use crate::report::{Blocked, OrchestratorReport};
+use crate::window::{Resource, SlotRef};
+
+/// Where the orchestrator stands, and its account.
+pub(super) struct Clerk {
+    pub(super) stage: Duty,
+    pub(super) report: OrchestratorReport,
+    /// When the present duty began.
+    pub(super) since: u64,
+}
+
+/// What the orchestrator is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Duty {
+    /// About to read an operation.
+    Read,
+    /// Does not start the submission before this cycle.
+    Wait(u64),
+    /// About to reserve.
+    Reserve,
+    /// Something is full; `seen` is the consumed count at the last attempt.
+    Blocked { on: Resource, seen: u64 },
+    /// Pays until this cycle, then acts.
+    Pay(u64, Action),
+    /// The program is over.
+    Done,
+}
+
+/// What the orchestrator does when it has paid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    Publish(SlotRef),
+    OpenScope,
+    CloseScope,
+}
+
+impl Clerk {
+    /// Before the first operation.
+    pub(super) fn new() -> Clerk {
+        Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 }
+    }
+
+    /// Books the time of the present duty, which it returns if it took any, and takes up another. Looking again at something
+    /// still full is no new wait.
+    #[inline]
+    pub(super) fn turn(&mut self, duty: Duty, now: u64) -> Option<Phase> {
+        let same_wait = match (self.stage, duty) {
+            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
+            _ => false,
+        };
+        let (before, span) = (self.stage, now - self.since);
+        self.stage = duty;
+        if same_wait {
+            return None;
+        }
+        self.since = now;
+        let phase = match before {
+            Duty::Read | Duty::Reserve => return None,
+            Duty::Done => {
+                self.report.done += span;
+                return None;
+            }
+            Duty::Wait(_) => {
+                self.report.waiting += span;
+                Phase::Waiting
+            }
+            Duty::Pay(..) => {
+                self.report.working += span;
+                Phase::Working
+            }
+            Duty::Blocked { on, .. } => {
+                *part(&mut self.report.blocked, on) += span;
+                Phase::Blocked(on)
+            }
+        };
+        (span > 0).then_some(phase)
+    }
+
+    /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
+    pub(super) fn close(&mut self, now: u64) -> Option<Phase> {
+        let Duty::Blocked { on, .. } = self.stage else { return self.turn(self.stage, now) };
+        self.report.stuck = now - self.since;
+        (self.report.stuck > 0).then_some(Phase::Blocked(on))
+    }
+}
+
+fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
+    match resource {
+        Resource::Window => &mut blocked.window,
+        Resource::Heap => &mut blocked.heap,
+        Resource::Deps => &mut blocked.deps,
+        Resource::Tensors => &mut blocked.tensors,
+    }
+}

@@ -1,0 +1,61 @@
+//! Tells the observer of a run what happens; nothing of this is computed when nobody watches.
+
+use super::clerk::Duty;
+use super::jobs::Job;
+use super::virtual_time::Sim;
+use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
+use crate::id::WorkerId;
+use crate::policy::Policy;
+use crate::sync::Word;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl<P: Policy, O: Observer> Sim<'_, P, O> {
+    /// Queues a job for the scheduler.
+    #[inline]
+    pub(super) fn push(&mut self, job: Job) {
+        self.tell(job, JobStep::Queued);
+        self.jobs.push(job);
+    }
+
+    /// Tells the observer how far a job is.
+    #[inline]
+    pub(super) fn tell(&mut self, job: Job, step: JobStep) {
+        if !O::WATCHES {
+            return;
+        }
+        let (kind, slot, worker) = match job {
+            Job::Admit(slot) => (JobKind::Admit, slot, None),
+            Job::Join(slot) => (JobKind::Complete, slot, None),
+            Job::Complete(leader) => (JobKind::Complete, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+            Job::Dispatch(leader) => (JobKind::Dispatch, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+        };
+        self.observer.job(&SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }, step, self.now);
+    }
+
+    #[inline]
+    pub(super) fn tell_placed(&mut self, leader: u32) {
+        if O::WATCHES {
+            let block = &self.floor.worker(leader).block;
+            let (slot, task) = (block.slot, self.window.slot(block.slot));
+            let is_last = block.index + 1 == task.job.blocks.load(Relaxed);
+            let placed = Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
+            self.observer.placed(&placed, self.now);
+        }
+    }
+
+    /// Tells the observer that the run is over.
+    pub(super) fn tell_end(&mut self) {
+        self.observer.finished(self.orchestrator.source().symbols(), self.now);
+    }
+
+    /// The orchestrator takes up another duty.
+    #[inline]
+    pub(super) fn turn(&mut self, duty: Duty) {
+        let since = self.clerk.since;
+        if let Some(phase) = self.clerk.turn(duty, self.now)
+            && O::WATCHES
+        {
+            self.observer.orchestrator(phase, since, self.now);
+        }
+    }
+}

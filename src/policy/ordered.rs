@@ -1,0 +1,105 @@
+//! Ready queues in another order than first in, first out: one queue per task type, served by the smallest key.
+//!
+//! What a rule has to say is its [`Order`]: a key for every READY task. Placement is that of `pto`.
+
+use super::{Dropped, Placement, Policy, QueueBook, QueueStats, Ready, Stage};
+use crate::config::Machine;
+use crate::id::{TaskId, TaskType};
+use crate::sync::Local;
+use crate::window::{SlotRef, Window};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// In which order READY tasks are handed out.
+pub trait Order {
+    /// The name of the policy.
+    const NAME: &'static str;
+
+    /// The key of a task that has become READY; the smallest goes first, of equals the one that was READY first.
+    fn key(&mut self, candidate: &Candidate<'_>) -> u64;
+
+    /// What the report should say.
+    fn report(&self) -> serde_json::Value {
+        serde_json::Value::Object(serde_json::Map::new())
+    }
+}
+
+/// A READY task about to be given a key.
+pub struct Candidate<'a> {
+    /// Its id.
+    pub task: TaskId,
+    /// Where it lives.
+    pub slot: SlotRef,
+    /// How many tasks were READY before it.
+    pub arrival: u64,
+    /// Tasks in flight.
+    pub window: &'a Window<Local>,
+}
+
+/// A policy that differs from `pto` in the order of its queues only.
+pub struct Ordered<O> {
+    order: O,
+    /// READY since the last dispatch, in this order.
+    arrivals: Vec<Ready>,
+    n_arrived: u64,
+    queues: [Queue; 5],
+    book: QueueBook,
+}
+
+/// `(key, arrival, slot)`, the smallest first.
+type Queue = BinaryHeap<Reverse<(u64, u64, SlotRef)>>;
+
+impl<O: Order> Ordered<O> {
+    /// Empty queues of a machine.
+    #[must_use]
+    pub fn new(order: O, machine: &Machine) -> Ordered<O> {
+        Ordered { order, arrivals: Vec::new(), n_arrived: 0, queues: Default::default(), book: QueueBook::new(machine) }
+    }
+
+    fn sort_in(&mut self, window: &Window<Local>) {
+        for ready in self.arrivals.drain(..) {
+            let candidate = Candidate { task: ready.task, slot: ready.slot, arrival: self.n_arrived, window };
+            let key = self.order.key(&candidate);
+            self.queues[ready.kind as usize].push(Reverse((key, self.n_arrived, ready.slot)));
+            self.n_arrived += 1;
+        }
+    }
+}
+
+impl<O: Order> Policy for Ordered<O> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    #[inline]
+    fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
+        self.book.enter(ready.kind)?;
+        self.arrivals.push(ready);
+        Ok(())
+    }
+
+    #[inline]
+    fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        self.sort_in(stage.window);
+        for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
+            while let Some(&Reverse((_, _, slot))) = queue.peek() {
+                match stage.place(slot) {
+                    Placement::Nothing => break,
+                    Placement::Some => {}
+                    Placement::All => {
+                        queue.pop();
+                        self.book.leave(kind);
+                    }
+                }
+            }
+        }
+    }
+
+    fn report(&self) -> serde_json::Value {
+        self.order.report()
+    }
+
+    fn queues(&self) -> QueueStats {
+        self.book.stats()
+    }
+}

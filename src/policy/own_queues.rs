@@ -1,0 +1,266 @@
+//! A ready queue for every worker. A READY block joins the queue of the worker that would be done with everything queued
+//! there first: the smallest `(clock with what is queued, id)`.
+//!
+//! MIX tasks and tasks whose blocks start together need several workers at once. They wait in a queue that all share, and
+//! no worker starts a block that became READY after a `sync_start` task it could run, so that the gang comes together.
+
+use super::{Placement, QueueBook, Ready, Stage};
+use crate::config::Machine;
+use crate::id::{TaskType, WorkerType};
+use crate::machine::{WorkerSet, own_type};
+use crate::sync::{Local, Word};
+use crate::window::{SlotRef, Window, flag};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One block in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// How many tasks were READY before its own.
+    arrival: u64,
+    slot: SlotRef,
+    kind: TaskType,
+    /// Cycles on the worker, and what handing it out costs.
+    cycles: u64,
+}
+
+/// All queues.
+pub(super) struct OwnQueues {
+    pub(super) book: QueueBook,
+    arrivals: Vec<Ready>,
+    n_arrived: u64,
+    queues: Vec<VecDeque<Entry>>,
+    /// Workers whose queue is not empty.
+    filled: WorkerSet,
+    clocks: Clocks,
+    /// Tasks that need several workers at once, by type.
+    gangs: [VecDeque<Entry>; 5],
+    /// Entries in the queues of workers, by task type.
+    queued: [u64; 5],
+    longest: usize,
+    /// Cycles that handing out adds to a block.
+    overhead: u64,
+}
+
+/// When each worker will be done with what it runs and what is queued for it.
+struct Clocks {
+    kinds: Vec<WorkerType>,
+    done: Vec<u64>,
+    /// `(done, id)` of the workers of each type.
+    order: [BTreeSet<(u64, u32)>; 5],
+}
+
+impl OwnQueues {
+    pub(super) fn new(machine: &Machine) -> OwnQueues {
+        let n_workers = machine.workers.total() as usize;
+        OwnQueues {
+            book: QueueBook::new(machine),
+            arrivals: Vec::new(),
+            n_arrived: 0,
+            queues: vec![VecDeque::new(); n_workers],
+            filled: WorkerSet::new(n_workers),
+            clocks: Clocks::new(machine),
+            gangs: Default::default(),
+            queued: [0; 5],
+            longest: 0,
+            overhead: machine.scheduler.dispatch + machine.worker.pickup,
+        }
+    }
+
+    #[inline]
+    pub(super) fn arrive(&mut self, ready: Ready) {
+        self.arrivals.push(ready);
+    }
+
+    /// Entries of the queue that was longest.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Gives every new block its queue, then hands out: MIX blocks, then what every free worker has at the head of its own
+    /// queue, gangs when nothing older is left for a free worker, and what they held back.
+    #[inline]
+    pub(super) fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        for index in 0..self.arrivals.len() {
+            self.assign(self.arrivals[index], stage.window, stage.now);
+        }
+        self.arrivals.clear();
+        self.place_gangs(TaskType::Mix, stage);
+        self.serve(stage);
+        let gangs = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+        if gangs.into_iter().fold(false, |placed, kind| self.place_gangs(kind, stage) || placed) {
+            self.serve(stage);
+        }
+    }
+
+    /// Every free worker takes the head of its own queue, unless that came after a gang it may belong to.
+    #[inline]
+    fn serve(&mut self, stage: &mut Stage<'_>) {
+        let mut from = 0;
+        while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
+            from = worker + 1;
+            let entry = *self.queues[worker as usize].front().expect("a filled queue has a head");
+            if entry.arrival < self.barrier(worker) {
+                self.remove(worker, 0);
+                self.place(entry, worker, stage);
+            }
+        }
+    }
+
+    /// Every free worker with an empty queue takes the oldest block it can run from the longest queue of its own type, or
+    /// of workers that run any type; of equal ones from the smallest worker. Returns how many did.
+    pub(super) fn steal(&mut self, stage: &mut Stage<'_>) -> u64 {
+        let (mut from, mut stolen) = (0, 0);
+        while let Some(thief) = stage.floor().free_workers().first_without(&self.filled, from) {
+            from = thief + 1;
+            let kind = self.clocks.kinds[thief as usize];
+            if !served_by(kind).iter().any(|&kind| self.queued[kind as usize] > 0) {
+                continue;
+            }
+            if let Some((victim, index)) = self.loot(thief) {
+                let entry = self.remove(victim, index);
+                self.clocks.shift(victim, |done| done.saturating_sub(entry.cycles));
+                self.clocks.shift(thief, |done| done.max(stage.now).saturating_add(entry.cycles));
+                self.place(entry, thief, stage);
+                stolen += 1;
+            }
+        }
+        stolen
+    }
+
+    /// Queue and position of what a worker would steal.
+    fn loot(&self, thief: u32) -> Option<(u32, usize)> {
+        let kinds = served_by(self.clocks.kinds[thief as usize]);
+        let barrier = self.barrier(thief);
+        let mut best: Option<(usize, u32, usize)> = None;
+        let (mut from, all) = (0, &self.filled);
+        while let Some(victim) = all.first_common(all, from) {
+            from = victim + 1;
+            let queue = &self.queues[victim as usize];
+            if best.is_some_and(|(length, ..)| queue.len() <= length) {
+                continue;
+            }
+            let suits = |entry: &Entry| kinds.contains(&entry.kind) && entry.arrival < barrier;
+            if let Some(index) = queue.iter().position(suits) {
+                best = Some((queue.len(), victim, index));
+            }
+        }
+        best.map(|(_, victim, index)| (victim, index))
+    }
+
+    fn assign(&mut self, ready: Ready, window: &Window<Local>, now: u64) {
+        let job = &window.slot(ready.slot).job;
+        let longer = job.cycles.load(Relaxed).max(job.vector_cycles.load(Relaxed));
+        let cycles = longer.saturating_add(self.overhead);
+        let entry = Entry { arrival: self.n_arrived, slot: ready.slot, kind: ready.kind, cycles };
+        self.n_arrived += 1;
+        if ready.kind == TaskType::Mix || job.has(flag::SYNC_START) {
+            self.gangs[ready.kind as usize].push_back(entry);
+            return;
+        }
+        for _ in 0..job.to_place.load(Relaxed) {
+            let worker = self.clocks.first(ready.kind);
+            self.clocks.shift(worker, |done| done.max(now).saturating_add(cycles));
+            let queue = &mut self.queues[worker as usize];
+            queue.push_back(entry);
+            self.longest = self.longest.max(queue.len());
+            self.filled.insert(worker);
+            self.queued[ready.kind as usize] += 1;
+        }
+    }
+
+    /// Places the tasks of a type that need several workers at once, in their order; true if any was.
+    fn place_gangs(&mut self, kind: TaskType, stage: &mut Stage<'_>) -> bool {
+        let (queue, before) = (&mut self.gangs[kind as usize], stage.placed.len());
+        while let Some(&entry) = queue.front() {
+            let first = stage.placed.len();
+            let placement = stage.place(entry.slot);
+            for index in first..stage.placed.len() {
+                let crew = stage.floor().worker(stage.placed[index]).block.crew;
+                for &worker in crew.ids() {
+                    self.clocks.shift(worker, |done| done.max(stage.now).saturating_add(entry.cycles));
+                }
+            }
+            match placement {
+                Placement::Nothing => break,
+                Placement::Some => {}
+                Placement::All => {
+                    queue.pop_front();
+                    self.book.leave(entry.kind);
+                }
+            }
+        }
+        stage.placed.len() > before
+    }
+
+    /// Arrival of the first gang this worker could belong to; MIX blocks take what is free and hold nobody back.
+    #[inline]
+    fn barrier(&self, worker: u32) -> u64 {
+        let kinds = served_by(self.clocks.kinds[worker as usize]);
+        let first = |&kind: &TaskType| self.gangs[kind as usize].front().map_or(u64::MAX, |entry| entry.arrival);
+        kinds.iter().map(first).min().unwrap_or(u64::MAX)
+    }
+
+    fn remove(&mut self, worker: u32, index: usize) -> Entry {
+        let queue = &mut self.queues[worker as usize];
+        let entry = queue.remove(index).expect("the position was just found");
+        self.queued[entry.kind as usize] -= 1;
+        if queue.is_empty() {
+            self.filled.remove(worker);
+        }
+        entry
+    }
+
+    #[inline]
+    fn place(&mut self, entry: Entry, worker: u32, stage: &mut Stage<'_>) {
+        if stage.place_on(entry.slot, worker) == Placement::All {
+            self.book.leave(entry.kind);
+        }
+    }
+}
+
+impl Clocks {
+    fn new(machine: &Machine) -> Clocks {
+        let kinds: Vec<WorkerType> = WorkerType::ALL
+            .into_iter()
+            .flat_map(|kind| std::iter::repeat_n(kind, machine.workers.count(kind) as usize))
+            .collect();
+        let mut order: [BTreeSet<_>; 5] = Default::default();
+        for (id, &kind) in kinds.iter().enumerate() {
+            order[kind as usize].insert((0, id as u32));
+        }
+        Clocks { done: vec![0; kinds.len()], kinds, order }
+    }
+
+    /// The worker that runs this type and will be done first.
+    #[inline]
+    fn first(&self, kind: TaskType) -> u32 {
+        let own = own_type(kind).expect("gangs and joints have no queue of a worker");
+        let of = |kind: WorkerType| self.order[kind as usize].first().copied();
+        let first = match (of(own), of(WorkerType::Any)) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b).expect("a task without workers is refused before the run"),
+        };
+        first.1
+    }
+
+    #[inline]
+    fn shift(&mut self, worker: u32, change: impl FnOnce(u64) -> u64) {
+        let done = &mut self.done[worker as usize];
+        let order = &mut self.order[self.kinds[worker as usize] as usize];
+        order.remove(&(*done, worker));
+        *done = change(*done);
+        order.insert((*done, worker));
+    }
+}
+
+/// Types of the blocks that a worker takes from queues.
+fn served_by(kind: WorkerType) -> &'static [TaskType] {
+    match kind {
+        WorkerType::Cube => &[TaskType::Cube],
+        WorkerType::Vector => &[TaskType::Vector],
+        WorkerType::AiCpu => &[TaskType::AiCpu],
+        WorkerType::Accelerator => &[TaskType::Accelerator],
+        WorkerType::Any => &[TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator],
+    }
+}

@@ -1,0 +1,57 @@
+//! Lengths of the ready queues, held against their limit.
+
+use super::{Dropped, QueueLimit, QueueStats};
+use crate::config::{Machine, OnReadyFull};
+use crate::id::TaskType;
+
+/// How many READY tasks of each type wait to be handed out.
+#[derive(Debug)]
+pub struct QueueBook {
+    limit: QueueLimit,
+    lengths: [u64; 5],
+    stats: QueueStats,
+}
+
+impl QueueBook {
+    /// Empty queues of a machine.
+    #[must_use]
+    pub fn new(machine: &Machine) -> QueueBook {
+        QueueBook { limit: QueueLimit::of(machine), lengths: [0; 5], stats: QueueStats::default() }
+    }
+
+    /// A READY task comes in. One that finds its queue full waits outside and goes in first, or is dropped.
+    ///
+    /// # Errors
+    /// When it is dropped.
+    #[inline]
+    pub fn enter(&mut self, kind: TaskType) -> Result<(), Dropped> {
+        let (length, high) = (&mut self.lengths[kind as usize], &mut self.stats.high_water[kind as usize]);
+        if *length >= self.limit.entries {
+            self.stats.full_events += 1;
+            if self.limit.when_full == OnReadyFull::Drop {
+                return Err(Dropped);
+            }
+        }
+        *length += 1;
+        *high = (*high).max((*length).min(self.limit.entries));
+        Ok(())
+    }
+
+    /// The last block of a task was handed out.
+    #[inline]
+    pub fn leave(&mut self, kind: TaskType) {
+        self.lengths[kind as usize] -= 1;
+    }
+
+    /// READY tasks of a type that wait.
+    #[inline]
+    pub fn waiting(&self, kind: TaskType) -> u64 {
+        self.lengths[kind as usize]
+    }
+
+    /// What the report wants to know.
+    #[must_use]
+    pub fn stats(&self) -> QueueStats {
+        self.stats
+    }
+}

@@ -1,0 +1,124 @@
+//! The policies by name.
+
+use super::Config;
+use crate::config::{ConfigError, nearest};
+use std::fmt;
+use std::str::FromStr;
+
+/// A policy of this program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Name {
+    /// First in, first out per type, worker with the smallest clock: the PTO runtime itself.
+    #[default]
+    Pto,
+    /// A ready queue for every worker.
+    PerWorker,
+    /// The same with stealing.
+    Steal,
+    /// Longest path first.
+    Predictive,
+    /// Highest upward rank first.
+    Heft,
+    /// A list schedule, replayed.
+    Static,
+    /// Newest first.
+    Lifo,
+    /// Any first.
+    Random,
+    /// Fewest cycles first.
+    Shortest,
+}
+
+impl Name {
+    /// Every policy, in the order in which tables show them.
+    pub const ALL: [Name; 9] = [
+        Name::Pto,
+        Name::PerWorker,
+        Name::Steal,
+        Name::Predictive,
+        Name::Heft,
+        Name::Static,
+        Name::Lifo,
+        Name::Random,
+        Name::Shortest,
+    ];
+
+    /// The name used in commands, files and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Name::Pto => "pto",
+            Name::PerWorker => "per_worker",
+            Name::Steal => "steal",
+            Name::Predictive => "predictive",
+            Name::Heft => "heft",
+            Name::Static => "static",
+            Name::Lifo => "lifo",
+            Name::Random => "random",
+            Name::Shortest => "shortest",
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Name {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Name, ConfigError> {
+        let names = || Name::ALL.into_iter().map(Name::name);
+        if let Some(known) = Name::ALL.into_iter().find(|name| name.name() == text) {
+            return Ok(known);
+        }
+        let hint = nearest(text, names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let names = names().collect::<Vec<_>>().join(", ");
+        Err(ConfigError::Setting(format!("unknown policy `{text}`{hint} (the policies are {names})")))
+    }
+}
+
+/// A policy and how it is configured.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Which one.
+    pub name: Name,
+    /// Its settings; those of other policies are not looked at.
+    pub config: Config,
+}
+
+impl Choice {
+    /// A policy with the settings it has by default.
+    #[must_use]
+    pub fn of(name: Name) -> Choice {
+        Choice { name, config: Config::default() }
+    }
+
+    /// What the user asked for: a name wins over the one in the configuration, which wins over the default.
+    ///
+    /// # Errors
+    /// When there is no such policy.
+    pub fn new(name: Option<&str>, config: Config) -> Result<Choice, ConfigError> {
+        let name = match name {
+            Some(name) => name.parse()?,
+            None => config.policy.name.unwrap_or_default(),
+        };
+        Ok(Choice { name, config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back_and_a_slip_gets_the_nearest() {
+        for name in Name::ALL {
+            assert_eq!(name.name().parse::<Name>().ok(), Some(name));
+        }
+        let error = "predictiv".parse::<Name>().expect_err("there is no such policy").to_string();
+        assert!(error.starts_with("unknown policy `predictiv`; did you mean `predictive`?"), "{error}");
+    }
+}

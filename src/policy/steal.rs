@@ -1,0 +1,47 @@
+//! `steal`: every worker has its own ready queue, and one that has nothing to do takes from the longest.
+
+use super::own_queues::OwnQueues;
+use super::{Dropped, Policy, QueueStats, Ready, Stage};
+use crate::config::Machine;
+use serde_json::json;
+
+/// Own queues with stealing.
+pub struct Steal {
+    queues: OwnQueues,
+    stolen: u64,
+}
+
+impl Steal {
+    /// Empty queues of a machine.
+    #[must_use]
+    pub fn new(machine: &Machine) -> Steal {
+        Steal { queues: OwnQueues::new(machine), stolen: 0 }
+    }
+}
+
+impl Policy for Steal {
+    fn name(&self) -> &'static str {
+        "steal"
+    }
+
+    #[inline]
+    fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
+        self.queues.book.enter(ready.kind)?;
+        self.queues.arrive(ready);
+        Ok(())
+    }
+
+    #[inline]
+    fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        self.queues.dispatch(stage);
+        self.stolen += self.queues.steal(stage);
+    }
+
+    fn report(&self) -> serde_json::Value {
+        json!({ "longest_queue": self.queues.longest(), "stolen": self.stolen })
+    }
+
+    fn queues(&self) -> QueueStats {
+        self.queues.book.stats()
+    }
+}

@@ -1,0 +1,189 @@
+//! Chains of steps, each with the one that led to it; chains that nobody can reach any more are forgotten at once.
+//!
+//! ```text
+//! root ◀─ submit ◀─ run a ◀─ complete ◀─ run b ◀─ …      every step ends where the next begins
+//!                     ▲
+//!                     └───── run c                         chains share their beginnings
+//! ```
+
+use super::blame::Blame;
+use crate::id::{Symbol, TaskId, WorkerId};
+use crate::window::Resource;
+
+/// What a step consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Activity {
+    /// A kernel runs.
+    Run,
+    /// Anything else, which is to blame itself.
+    Other(Blame),
+}
+
+/// Why what follows a step had to wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Via {
+    /// The same actor goes on.
+    Continues,
+    /// A consumer needs the result.
+    Dependency,
+    /// A task needs the worker.
+    Worker,
+    /// The orchestrator needs what the task kept.
+    Full(Resource),
+    /// The policy runs the task again.
+    Again,
+}
+
+/// The end of a chain, and why the next step waits for it. Whoever keeps one owns a reference to its step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    step: u32,
+    pub(super) via: Via,
+}
+
+/// The start of the run, which needs no reference.
+pub(super) const ROOT: Cause = Cause { step: 0, via: Via::Continues };
+
+impl Cause {
+    /// The same chain for another reason.
+    pub(super) fn via(self, via: Via) -> Cause {
+        Cause { via, ..self }
+    }
+}
+
+/// What a step is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Subject {
+    pub(super) task: Option<TaskId>,
+    pub(super) worker: Option<WorkerId>,
+    pub(super) name: Option<Symbol>,
+    pub(super) kernel: Option<Symbol>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) to: u64,
+    pub(super) subject: Subject,
+    pub(super) activity: Activity,
+    /// Why this step waited for its parent.
+    pub(super) via: Via,
+    parent: u32,
+    /// Keepers and children; 0 when its place is vacant.
+    refs: u32,
+}
+
+/// All steps that can still be reached.
+pub(super) struct Chains {
+    steps: Vec<Step>,
+    vacant: Vec<u32>,
+}
+
+impl Chains {
+    pub(super) fn new() -> Chains {
+        let root = Step {
+            to: 0,
+            subject: Subject::default(),
+            activity: Activity::Run,
+            via: Via::Continues,
+            parent: 0,
+            refs: u32::MAX / 2,
+        };
+        Chains { steps: vec![root], vacant: Vec::new() }
+    }
+
+    /// When a chain ends.
+    #[inline]
+    pub(super) fn end(&self, cause: Cause) -> u64 {
+        self.steps[cause.step as usize].to
+    }
+
+    /// One more keeper.
+    #[inline]
+    pub(super) fn hold(&mut self, cause: Cause) -> Cause {
+        if cause.step != 0 {
+            self.steps[cause.step as usize].refs += 1;
+        }
+        cause
+    }
+
+    /// One keeper less.
+    #[inline]
+    pub(super) fn release(&mut self, cause: Cause) {
+        let mut index = cause.step;
+        while index != 0 {
+            let step = &mut self.steps[index as usize];
+            step.refs -= 1;
+            if step.refs > 0 {
+                return;
+            }
+            self.vacant.push(index);
+            index = step.parent;
+        }
+    }
+
+    /// Puts `new`, which the caller owns, into `place`.
+    #[inline]
+    pub(super) fn replace(&mut self, place: &mut Cause, new: Cause) {
+        let old = std::mem::replace(place, new);
+        self.release(old);
+    }
+
+    /// A chain with one more step up to `to`; takes over the caller's reference.
+    #[inline]
+    pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
+        debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
+        let step = Step { to, subject, activity, via: cause.via, parent: cause.step, refs: 1 };
+        let index = if let Some(index) = self.vacant.pop() {
+            self.steps[index as usize] = step;
+            index
+        } else {
+            self.steps.push(step);
+            u32::try_from(self.steps.len() - 1).expect("fewer than 2^32 steps are alive")
+        };
+        Cause { step: index, via: Via::Continues }
+    }
+
+    /// The last step of a chain.
+    #[inline]
+    pub(super) fn last_mut(&mut self, cause: Cause) -> &mut Step {
+        &mut self.steps[cause.step as usize]
+    }
+
+    /// The steps of a chain, the last one first.
+    pub(super) fn backwards(&self, cause: Cause) -> impl Iterator<Item = (u64, &Step)> {
+        let mut index = cause.step;
+        std::iter::from_fn(move || {
+            let step = (index != 0).then(|| &self.steps[index as usize])?;
+            index = step.parent;
+            Some((self.steps[index as usize].to, step))
+        })
+    }
+
+    /// Steps that are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.steps.len() - 1 - self.vacant.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_keeps_is_forgotten_and_shared_beginnings_stay() {
+        let mut chains = Chains::new();
+        let mut grow = |chains: &mut Chains, cause, to| chains.extend(cause, Activity::Run, to, Subject::default());
+        let a = grow(&mut chains, ROOT, 5);
+        let kept = chains.hold(a);
+        let b = grow(&mut chains, a, 9);
+        let c = grow(&mut chains, kept, 7);
+        assert_eq!((chains.len(), chains.end(b), chains.end(c)), (3, 9, 7));
+        chains.release(b);
+        assert_eq!(chains.len(), 2);
+        assert_eq!(chains.backwards(c).map(|(from, step)| (from, step.to)).collect::<Vec<_>>(), [(5, 7), (0, 5)]);
+        chains.release(c);
+        assert_eq!(chains.len(), 0);
+        assert_eq!(grow(&mut chains, ROOT, 1).step, 1, "vacant places are used again");
+    }
+}

@@ -1,0 +1,288 @@
+//! Records what ran when, for the forms of the report that people look at.
+//!
+//! Everything is packed while the run goes on: about ten bytes a block and five a task. What would take more room than a browser
+//! likes is kept in bins only, so that memory is bounded whatever the length of the run.
+
+use super::spread::Curve;
+use super::tracks::{Span, Track};
+use super::varint::{push, zigzag};
+use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
+use crate::id::{TaskId, TaskType};
+use crate::sync::{Local, Word};
+use crate::window::{NONE, Resource, SlotRef, Window};
+use crate::workload::Symbols;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Blocks on workers that are kept one by one.
+const DETAILED_BLOCKS: u64 = 2_000_000;
+/// Spans of the orchestrator and of all scheduler threads that are kept one by one.
+const DETAILED_SPANS: u64 = 100_000;
+/// Bytes spent on producers; tasks beyond that are shown without.
+const PRODUCER_BYTES: usize = 8 << 20;
+/// Buckets of a histogram: 0, then one for each number of binary digits.
+const N_BUCKETS: usize = 65;
+
+/// An observer that records a timeline.
+#[derive(Default)]
+pub struct Timeline {
+    /// One a worker, by id.
+    pub(super) workers: Vec<Track>,
+    pub(super) orchestrator: Track,
+    /// One a scheduler thread that ever worked.
+    pub(super) scheduler: Vec<Track>,
+    pub(super) tasks: Tasks,
+    pub(super) rings: Vec<RingCurves>,
+    pub(super) tensors: Curve,
+    /// Ready queues by task type.
+    pub(super) ready: [Curve; 5],
+    pub(super) waits: Waits,
+    pub(super) names: Symbols,
+    pub(super) end: u64,
+    ready_now: [u64; 5],
+    n_blocks: u64,
+    n_jobs: u64,
+    /// When each scheduler thread is free again.
+    threads: Vec<u64>,
+    previous: Option<(TaskId, u32)>,
+}
+
+/// Occupancy of one ring.
+#[derive(Clone, Default)]
+pub(super) struct RingCurves {
+    pub(super) window: Curve,
+    pub(super) heap: Curve,
+    pub(super) deps: Curve,
+}
+
+/// All tasks in the order of their ids.
+///
+/// ```text
+/// bytes of a task: kind | has name × 8 | has blocks × 16 ; submit difference ; kernel + 1 ; [name difference] ; [blocks] ;
+///                  producers + 1, or 0 when they were not kept ; id difference of each
+/// ```
+#[derive(Default)]
+pub(super) struct Tasks {
+    pub(super) bytes: Vec<u8>,
+    pub(super) count: u64,
+    producer_bytes: usize,
+    submit: u64,
+    name: u64,
+    scratch: Vec<u8>,
+}
+
+/// Waiting times by powers of two.
+#[derive(Clone)]
+pub(super) struct Waits {
+    pub(super) submit_to_ready: [u64; N_BUCKETS],
+    pub(super) ready_to_start: [u64; N_BUCKETS],
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits { submit_to_ready: [0; N_BUCKETS], ready_to_start: [0; N_BUCKETS] }
+    }
+}
+
+impl Timeline {
+    /// Before the run.
+    #[must_use]
+    pub fn new() -> Timeline {
+        Timeline::default()
+    }
+
+    /// Whether every block was kept.
+    #[must_use]
+    pub fn is_detailed(&self) -> bool {
+        self.n_blocks <= DETAILED_BLOCKS
+    }
+
+    /// Whether every span of orchestrator and scheduler was kept.
+    pub(super) fn runtime_is_detailed(&self) -> bool {
+        self.n_jobs <= DETAILED_SPANS
+    }
+
+    fn runtime_span(&mut self, thread: Option<usize>, span: &Span) {
+        self.n_jobs += 1;
+        let in_detail = self.runtime_is_detailed();
+        if !in_detail && self.n_jobs == DETAILED_SPANS + 1 {
+            self.orchestrator.coarsen();
+            self.scheduler.iter_mut().for_each(Track::coarsen);
+        }
+        let track = match thread {
+            Some(thread) => &mut self.scheduler[thread],
+            None => &mut self.orchestrator,
+        };
+        track.add(span, in_detail);
+    }
+
+    /// A scheduler thread that is free from `now` on; it takes a job until `end`.
+    fn thread(&mut self, now: u64, end: u64) -> usize {
+        let free = self.threads.iter().position(|&free_at| free_at <= now).unwrap_or_else(|| {
+            self.threads.push(0);
+            self.scheduler.push(Track::default());
+            self.threads.len() - 1
+        });
+        self.threads[free] = end;
+        free
+    }
+
+    fn set_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
+        if let Some(value) = self.ready_now.get_mut(kind as usize) {
+            *value = change(*value);
+            self.ready[kind as usize].set(*value, now);
+        }
+    }
+}
+
+impl Tasks {
+    #[inline]
+    fn add(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        let job = &window.slot(slot).job;
+        let (name, kernel, blocks) = (job.name.load(Relaxed), job.kernel.load(Relaxed), job.blocks.load(Relaxed));
+        let (has_name, has_blocks) = (name != NONE, blocks != 1);
+        self.bytes.push(job.kind() as u8 | u8::from(has_name) << 3 | u8::from(has_blocks) << 4);
+        push(&mut self.bytes, now - self.submit);
+        push(&mut self.bytes, u64::from(kernel.wrapping_add(1)));
+        if has_name {
+            push(&mut self.bytes, zigzag(name.into(), self.name));
+            self.name = name.into();
+        }
+        if has_blocks {
+            push(&mut self.bytes, blocks.into());
+        }
+        self.submit = now;
+        self.count += 1;
+        self.producers(task, slot, window);
+    }
+
+    #[inline]
+    fn producers(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>) {
+        if self.producer_bytes > PRODUCER_BYTES {
+            self.bytes.push(0);
+            return;
+        }
+        self.scratch.clear();
+        let mut count = 0;
+        window.each_producer(slot, |producer| {
+            count += 1;
+            push(&mut self.scratch, task.0 - window.slot(producer).task().0);
+        });
+        push(&mut self.bytes, count + 1);
+        self.bytes.extend_from_slice(&self.scratch);
+        self.producer_bytes += self.scratch.len();
+    }
+}
+
+/// The bucket of a value: 0 for 0, else the number of its binary digits.
+fn bucket(value: u64) -> usize {
+    (u64::BITS - value.leading_zeros()) as usize
+}
+
+/// Label of a phase of the orchestrator.
+fn phase_label(phase: Phase) -> u32 {
+    match phase {
+        Phase::Working => 0,
+        Phase::Waiting => 1,
+        Phase::Blocked(Resource::Window) => 2,
+        Phase::Blocked(Resource::Heap) => 3,
+        Phase::Blocked(Resource::Deps) => 4,
+        Phase::Blocked(Resource::Tensors) => 5,
+    }
+}
+
+impl Observer for Timeline {
+    #[inline]
+    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+        self.n_blocks += 1;
+        let in_detail = self.is_detailed();
+        if !in_detail && self.n_blocks == DETAILED_BLOCKS + 1 {
+            self.workers.iter_mut().for_each(Track::coarsen);
+            self.tasks.bytes = Vec::new();
+        }
+        let worker = row.worker.0 as usize;
+        if worker >= self.workers.len() {
+            self.workers.resize(worker + 1, Track::default());
+        }
+        let wait = row.start - row.ready;
+        let span = Span {
+            from: row.start,
+            to: row.end,
+            task: row.task.0,
+            part: row.block,
+            label: row.kernel.map_or(0, |kernel| kernel.0 + 1),
+            extra: wait,
+        };
+        self.workers[worker].add(&span, in_detail);
+        if self.previous.replace((row.task, row.block)) != Some((row.task, row.block)) {
+            self.waits.ready_to_start[bucket(wait)] += 1;
+            if row.block == 0 {
+                self.waits.submit_to_ready[bucket(row.ready - row.submit)] += 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        if self.is_detailed() {
+            self.tasks.add(task, slot, window, now);
+        }
+    }
+
+    #[inline]
+    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+        self.set_ready(kind, now, |ready| ready + 1);
+    }
+
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        if placed.is_last {
+            self.set_ready(placed.kind, now, |ready| ready.saturating_sub(1));
+        }
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        self.set_ready(kind, now, |ready| ready.saturating_sub(1));
+    }
+
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        if let JobStep::Begun(cost) = step
+            && cost > 0
+        {
+            let label = match job.kind {
+                JobKind::Admit => 0,
+                JobKind::Complete => 1,
+                JobKind::Dispatch => 2,
+            };
+            let to = now.saturating_add(cost);
+            let thread = self.thread(now, to);
+            let span = Span { from: now, to, task: job.task.0, part: 0, label, extra: label.into() };
+            self.runtime_span(Some(thread), &span);
+        }
+    }
+
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let label = phase_label(phase);
+        let span = Span { from, to: now, task: self.tasks.count, part: 0, label, extra: label.into() };
+        self.runtime_span(None, &span);
+    }
+
+    #[inline]
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        let ring_index = ring as usize;
+        if ring_index >= self.rings.len() {
+            self.rings.resize(ring_index + 1, RingCurves::default());
+        }
+        let (curves, state) = (&mut self.rings[ring_index], window.ring(ring));
+        curves.window.set(state.submitted() - state.retired(), now);
+        curves.heap.set(state.heap_used(), now);
+        curves.deps.set(state.deps_used(), now);
+        self.tensors.set(window.tensors(), now);
+    }
+
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        self.names = names.clone();
+        self.end = now;
+    }
+}

@@ -1,0 +1,58 @@
+//! What one actor did when: every span in a few bytes as long as there is room for that, and always as bins.
+
+use super::spread::{Bins, Busy};
+use super::varint::{push, zigzag};
+
+/// A worker, the orchestrator or a scheduler thread over time. Spans follow each other and do not overlap.
+///
+/// ```text
+/// bytes of a span: gap to the one before | length | task difference × 2 + has part | [part] | extra
+/// ```
+#[derive(Clone, Default)]
+pub(super) struct Track {
+    /// One entry a span; nothing once there was no room.
+    pub(super) spans: Vec<u8>,
+    pub(super) bins: Bins<Busy>,
+    pub(super) count: u64,
+    end: u64,
+    task: u64,
+}
+
+/// One span.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// What it is about.
+    pub(super) task: u64,
+    /// Which part of it; 0 takes no room.
+    pub(super) part: u32,
+    /// Colour in the bins.
+    pub(super) label: u32,
+    /// Another number that goes with it.
+    pub(super) extra: u64,
+}
+
+impl Track {
+    /// Adds a span; `in_detail` as long as there is room.
+    #[inline]
+    pub(super) fn add(&mut self, span: &Span, in_detail: bool) {
+        self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));
+        self.count += 1;
+        if in_detail {
+            push(&mut self.spans, span.from - self.end);
+            push(&mut self.spans, span.to - span.from);
+            push(&mut self.spans, zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
+            if span.part > 0 {
+                push(&mut self.spans, span.part.into());
+            }
+            push(&mut self.spans, span.extra);
+            (self.end, self.task) = (span.to, span.task);
+        }
+    }
+
+    /// Gives up the spans; the bins stay.
+    pub(super) fn coarsen(&mut self) {
+        self.spans = Vec::new();
+    }
+}

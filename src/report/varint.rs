@@ -1,0 +1,34 @@
+//! Numbers in as few bytes as they need: seven bits a byte, the lowest first.
+
+/// Appends a number.
+#[inline]
+pub(super) fn push(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// The difference `new - old` as a number that is small when the two are close: 0, -1, 1, -2, … become 0, 1, 2, 3, …
+#[inline]
+pub(super) fn zigzag(new: u64, old: u64) -> u64 {
+    let difference = new.wrapping_sub(old).cast_signed();
+    ((difference << 1) ^ (difference >> 63)).cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_take_one_byte_and_differences_keep_their_sign() {
+        let mut bytes = Vec::new();
+        for number in [0, 127, 128, 300, u64::MAX] {
+            push(&mut bytes, number);
+        }
+        assert_eq!(bytes[..6], [0, 127, 0x80, 1, 0xac, 2]);
+        assert_eq!(bytes.len(), 6 + 10);
+        assert_eq!([(5, 5), (4, 5), (6, 5), (3, 5), (7, 5)].map(|(new, old)| zigzag(new, old)), [0, 1, 2, 3, 4]);
+    }
+}

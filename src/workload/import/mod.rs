@@ -1,0 +1,247 @@
+//! Traces that other programs write, read as our programs.
+//!
+//! One file per format, each behind the trait [`Format`]. A format is recognised by the first bytes of a file, or named by
+//! the user. `docs/formats.md` says how each is understood.
+//!
+//! ```text
+//! file ─▶ recognise ─▶ Format::read ─▶ sketch (rules, sorting, circles) ─▶ Program, with notes for the report
+//! ```
+
+mod file;
+mod hicann;
+mod number;
+mod rules;
+mod simpler;
+mod sketch;
+mod stg;
+mod wfformat;
+
+pub use file::Input;
+pub use rules::Rules;
+
+use super::nearest::suggestion;
+use super::{Program, Stdin, TraceFile, Workload, WorkloadError};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes by which a format is recognised.
+const HEAD: u64 = 1 << 16;
+/// What the native format is called.
+const NATIVE: &str = "native";
+
+/// A foreign format.
+pub trait Format: Sync {
+    /// What `--from` calls it.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a few words.
+    fn description(&self) -> &'static str;
+
+    /// How names of such files end.
+    fn endings(&self) -> &'static [&'static str];
+
+    /// Which edges it can give; the first is the default.
+    fn edges(&self) -> &'static [Edges] {
+        &[Edges::Recorded]
+    }
+
+    /// Whether a file that begins like this is of this format.
+    fn recognises(&self, head: &[u8]) -> bool;
+
+    /// Reads a file. The caller has checked that `options.edges` is one of [`Format::edges`].
+    ///
+    /// # Errors
+    /// When the file is wrong; names place, value and remedy.
+    fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError>;
+}
+
+/// All foreign formats, in the order in which they are tried.
+#[must_use]
+pub fn formats() -> &'static [&'static dyn Format] {
+    &[&stg::Stg, &wfformat::WfFormat, &hicann::Hicann, &simpler::Simpler]
+}
+
+/// Where dependencies come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edges {
+    /// As the file lists them.
+    Recorded,
+    /// Found by our tensor map from the regions that the file lists.
+    Infer,
+    /// Found by our tensor map from files, each taken as a buffer.
+    Files,
+    /// Data and control dependencies.
+    All,
+}
+
+impl Edges {
+    /// All choices.
+    pub const ALL: [Edges; 4] = [Edges::Recorded, Edges::Infer, Edges::Files, Edges::All];
+
+    /// What `--edges` calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Edges::Recorded => "recorded",
+            Edges::Infer => "infer",
+            Edges::Files => "files",
+            Edges::All => "all",
+        }
+    }
+}
+
+/// What the user chose about a file that is not ours.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// The format; `None` recognises it.
+    pub from: Option<String>,
+    /// Where dependencies come from; `None` is the format's own choice.
+    pub edges: Option<Edges>,
+    /// Mapping rules.
+    pub rules: Rules,
+    /// The machine's cycles a microsecond.
+    pub clock_mhz: f64,
+    /// Files that belong to the input and do not stand beside it under their usual names.
+    pub with: Vec<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { from: None, edges: None, rules: Rules::default(), clock_mhz: 1850.0, with: Vec::new() }
+    }
+}
+
+impl Options {
+    /// Cycles a microsecond: the rules' clock, or else the machine's.
+    #[must_use]
+    pub fn cycles_per_us(&self) -> f64 {
+        self.rules.clock_mhz.unwrap_or(self.clock_mhz)
+    }
+
+    /// The note that says how times became cycles.
+    fn clock_note(&self) -> String {
+        format!("1 µs of the file is {} cycles (clock_mhz)", self.cycles_per_us())
+    }
+
+    /// Whether something was chosen that only foreign formats know.
+    fn is_for_foreign(&self) -> Option<&'static str> {
+        let rules = self.rules != Rules::default();
+        let chosen = [("--edges", self.edges.is_some()), ("--rules", rules), ("--with", !self.with.is_empty())];
+        chosen.into_iter().find(|&(_, chosen)| chosen).map(|(option, _)| option)
+    }
+}
+
+/// Opens a file of any format.
+///
+/// # Errors
+/// When the file cannot be read, or is of a foreign format and wrong.
+pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
+    let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
+    match choose(&head(Box::new(file)), Some(path), options)? {
+        Some(format) => read(format, &Input::load(path)?, options),
+        None => Ok(Box::new(TraceFile::new(path))),
+    }
+}
+
+/// Opens a stream of any format; `label` is for messages. A native trace is not held back until its end.
+///
+/// # Errors
+/// As [`open_file`].
+pub fn open_stream(
+    label: &str,
+    mut stream: Box<dyn Read + Send>,
+    options: &Options,
+) -> Result<Box<dyn Workload>, WorkloadError> {
+    let unreadable = |source| WorkloadError::Io { path: label.into(), source };
+    let mut first = first_line(stream.as_mut()).map_err(unreadable)?;
+    let mut start = head(Box::new(Cursor::new(first.clone())));
+    if !is_native(&start) {
+        stream.by_ref().take(HEAD).read_to_end(&mut first).map_err(unreadable)?;
+        start = head(Box::new(Cursor::new(first.clone())));
+    }
+    let whole = Box::new(Cursor::new(first).chain(stream));
+    match choose(&start, None, options)? {
+        Some(format) => read(format, &Input::from_reader(whole, label)?, options),
+        None => Ok(Box::new(Stdin::from_reader(label, whole))),
+    }
+}
+
+/// What a stream gives until there is a line end.
+fn first_line(stream: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let (mut first, mut piece) = (Vec::new(), [0; 4096]);
+    while (first.len() as u64) < HEAD && !first.contains(&b'\n') {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => first.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(first)
+}
+
+/// Reads an input that is of this format.
+///
+/// # Errors
+/// When the input is wrong, or the format cannot give the edges that were asked for.
+pub fn read(format: &dyn Format, input: &Input, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
+    let known = format.edges();
+    if let Some(edges) = options.edges.filter(|edges| !known.contains(edges)) {
+        let names: Vec<&str> = known.iter().map(|edges| edges.name()).collect();
+        let (asked, name) = (edges.name(), format.name());
+        let message = format!("--edges {asked} is not for format {name}; it has {}", names.join(", "));
+        return Err(input.error(message));
+    }
+    Ok(Box::new(format.read(input, options)?))
+}
+
+/// The first bytes, unpacked. What is damaged shows when the file is read.
+fn head(stream: Box<dyn Read + Send>) -> Vec<u8> {
+    let mut head = Vec::new();
+    if let Ok(stream) = super::trace::unpacked(stream) {
+        let _ = stream.take(HEAD).read_to_end(&mut head);
+    }
+    head
+}
+
+/// The foreign format of a file; `None` is the native one.
+fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Option<&'static dyn Format>, WorkloadError> {
+    let format = match &options.from {
+        Some(name) if name == NATIVE => None,
+        Some(name) => Some(by_name(name)?),
+        None if is_native(head) => None,
+        None => formats().iter().copied().find(|format| format.recognises(head)).or_else(|| by_ending(path?)),
+    };
+    if let (None, Some(option)) = (format, options.is_for_foreign()) {
+        let what = path.map_or("standard input".into(), |path| path.display().to_string());
+        return Err(WorkloadError::Input(format!(
+            "{what}: {option} is for traces of other programs, and this is none; leave it out or name the format with --from"
+        )));
+    }
+    Ok(format)
+}
+
+fn by_name(name: &str) -> Result<&'static dyn Format, WorkloadError> {
+    formats().iter().copied().find(|format| format.name() == name).ok_or_else(|| {
+        let known = formats().iter().map(|format| format.name()).chain([NATIVE]);
+        WorkloadError::Input(format!("--from {name}: unknown format; {}", suggestion(name, known)))
+    })
+}
+
+/// The format that files of this name usually have.
+fn by_ending(path: &Path) -> Option<&'static dyn Format> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    formats().iter().copied().find(|format| format.endings().iter().any(|ending| name.ends_with(ending)))
+}
+
+/// Whether the first line is an operation of ours.
+fn is_native(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or(head);
+    line.trim_ascii().starts_with(b"{") && contains(line, "\"op\"")
+}
+
+fn contains(head: &[u8], word: &str) -> bool {
+    memchr::memmem::find(head, word.as_bytes()).is_some()
+}

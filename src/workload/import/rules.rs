@@ -1,0 +1,143 @@
+//! Mapping rules: what a foreign format does not say, or says differently from what the user wants.
+//!
+//! ```toml
+//! clock_mhz = 1000          # cycles a microsecond; otherwise the machine's clock
+//! cycles_per_unit = 1.0     # for formats whose times have no unit (STG, DOT)
+//! worker_type = "VECTOR"    # where nothing else says
+//! [[rule]]                  # the first that matches applies
+//! match = ["gemm", "mProject"]
+//! worker_type = "CUBE"
+//! scale = 0.5               # of the file's cycles
+//! # cycles = 100            # instead of the file's
+//! # out_bytes = 4096        # heap allocation
+//! ```
+
+use crate::id::{Symbol, TaskType};
+use crate::workload::nearest::suggestion;
+use crate::workload::{Cost, Submit, Symbols, WorkloadError};
+use serde::Deserialize;
+
+/// Words in kernel names that mean a matrix product.
+const MATRIX: [&str; 7] = ["gemm", "matmul", "::mm", "addmm", "bmm", "conv2d", "convolution"];
+
+/// How a foreign file becomes a program where the file leaves a choice.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// Cycles a microsecond.
+    pub clock_mhz: Option<f64>,
+    /// Cycles of one unit of a time without a unit.
+    pub cycles_per_unit: Option<f64>,
+    #[serde(default)]
+    worker_type: Option<Worker>,
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+/// A rule for kernels of certain names.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    #[serde(rename = "match")]
+    patterns: Vec<String>,
+    worker_type: Option<Worker>,
+    cycles: Option<u64>,
+    scale: Option<f64>,
+    out_bytes: Option<u64>,
+}
+
+/// A task type by its name.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Worker(TaskType);
+
+impl TryFrom<String> for Worker {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Worker, String> {
+        TaskType::parse(&name).map(Worker).ok_or_else(|| {
+            format!("unknown worker type \"{name}\"; {}", suggestion(&name, TaskType::ALL.map(TaskType::name)))
+        })
+    }
+}
+
+impl Rules {
+    /// Reads a rule file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no rule file.
+    pub fn load(path: &str) -> Result<Rules, WorkloadError> {
+        let text = std::fs::read_to_string(path).map_err(|source| WorkloadError::Io { path: path.into(), source })?;
+        Rules::from_toml(&text).map_err(|message| WorkloadError::Input(format!("{path}: {message}")))
+    }
+
+    /// Reads rules from a text.
+    ///
+    /// # Errors
+    /// When a field is unknown or a value is out of range.
+    pub fn from_toml(text: &str) -> Result<Rules, String> {
+        let mut rules: Rules = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let factors = [("clock_mhz", rules.clock_mhz), ("cycles_per_unit", rules.cycles_per_unit)];
+        let scales = rules.rule.iter().map(|rule| ("scale", rule.scale));
+        for (name, factor) in factors.into_iter().chain(scales) {
+            if let Some(factor) = factor.filter(|factor| !factor.is_finite() || *factor < 0.0) {
+                return Err(format!("{name} = {factor}; use a finite number that is not negative"));
+            }
+        }
+        for rule in &mut rules.rule {
+            if rule.patterns.iter().any(String::is_empty) || rule.patterns.is_empty() {
+                return Err("match needs at least one word, and no empty one; \"*\" matches every kernel".into());
+            }
+            rule.patterns.iter_mut().for_each(|pattern| *pattern = pattern.to_ascii_lowercase());
+        }
+        Ok(rules)
+    }
+
+    /// Changes tasks by the rules, and gives a type to those that have none.
+    pub(super) fn apply(&self, tasks: &mut [Submit], symbols: &Symbols) -> Result<(), String> {
+        let of_kernel: Vec<(Option<&Rule>, TaskType)> =
+            symbols.iter().map(|(_, name)| self.of_kernel(&name.to_ascii_lowercase())).collect();
+        for task in tasks {
+            let (rule, usual) =
+                task.kernel.map_or((None, TaskType::Vector), |Symbol(kernel)| of_kernel[kernel as usize]);
+            let usual = self.worker_type.map_or(usual, |Worker(kind)| kind);
+            let ruled = rule.and_then(|rule| rule.worker_type).map(|Worker(kind)| kind);
+            task.kind = Some(ruled.or(task.kind).unwrap_or(usual));
+            if let Some(rule) = rule {
+                rule.change(task)?;
+            }
+            if let (Some(Cost::PerKind { cube, vector }), true) = (task.cost, task.kind != Some(TaskType::Mix)) {
+                task.cost = Some(Cost::Cycles(cube.max(vector)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rule for a kernel, and the type that its name suggests.
+    fn of_kernel(&self, name: &str) -> (Option<&Rule>, TaskType) {
+        let matches = |pattern: &String| pattern == "*" || name.contains(pattern.as_str());
+        let rule = self.rule.iter().find(|rule| rule.patterns.iter().any(matches));
+        let is_matrix = MATRIX.iter().any(|word| name.contains(word));
+        (rule, if is_matrix { TaskType::Cube } else { TaskType::Vector })
+    }
+}
+
+impl Rule {
+    fn change(&self, task: &mut Submit) -> Result<(), String> {
+        let scale = self.scale.unwrap_or(1.0);
+        let scaled = |cycles: u64| super::sketch::cycles(cycles as f64 * scale, "scale");
+        task.cost = match (self.cycles, task.cost) {
+            (Some(cycles), _) => Some(Cost::Cycles(cycles)),
+            (None, cost) if self.scale.is_none() => cost,
+            (None, None) => None,
+            (None, Some(Cost::Cycles(cycles))) => Some(Cost::Cycles(scaled(cycles)?)),
+            (None, Some(Cost::PerKind { cube, vector })) => {
+                Some(Cost::PerKind { cube: scaled(cube)?, vector: scaled(vector)? })
+            }
+        };
+        if let Some(bytes) = self.out_bytes {
+            task.out_bytes = bytes;
+        }
+        Ok(())
+    }
+}
