@@ -2,6 +2,8 @@
 
 mod check;
 mod compare;
+#[cfg(target_os = "linux")]
+mod device;
 mod generate;
 mod kernels;
 mod machines;
@@ -48,6 +50,12 @@ enum Command {
     Kernels(kernels::Args),
     Compare(compare::Args),
     Machines(machines::Args),
+    #[cfg(target_os = "linux")]
+    Device(device::DeviceArgs),
+    #[cfg(target_os = "linux")]
+    Submit(device::SubmitArgs),
+    #[cfg(target_os = "linux")]
+    Inspect(device::InspectArgs),
 }
 
 impl Cli {
@@ -63,6 +71,12 @@ impl Cli {
             Command::Kernels(args) => kernels::run(&args),
             Command::Compare(args) => compare::run(&args),
             Command::Machines(args) => machines::run(&args),
+            #[cfg(target_os = "linux")]
+            Command::Device(args) => device::device(&args),
+            #[cfg(target_os = "linux")]
+            Command::Submit(args) => device::submit(&args),
+            #[cfg(target_os = "linux")]
+            Command::Inspect(args) => device::inspect(&args),
         }
     }
 }

@@ -8,10 +8,12 @@
 mod loom_tests;
 mod ring;
 mod slot;
+mod span;
 mod state;
 
 pub use ring::{HeapPiece, Ring};
 pub use slot::{Description, NONE, Slot, SlotRef, flag};
+pub use span::{AnyBytes, Span};
 pub use state::State;
 
 use crate::config::{FanoutOrder, Limits};
@@ -24,9 +26,9 @@ use zerocopy::FromZeros;
 
 /// All rings of a machine.
 pub struct Window<S: Sharing> {
-    slots: Box<[Slot<S>]>,
-    entries: Box<[Entry<S>]>,
-    rings: Box<[Ring<S>]>,
+    slots: Span<Slot<S>>,
+    entries: Span<Entry<S>>,
+    rings: Span<Ring<S>>,
     size: u32,
     usable: u64,
     deps: u32,
@@ -35,11 +37,38 @@ pub struct Window<S: Sharing> {
     fanout_order: FanoutOrder,
 }
 
+/// Slots, dependency entries and rings.
+pub type Arrays<S> = (Span<Slot<S>>, Span<Entry<S>>, Span<Ring<S>>);
+
+/// How many of everything a window has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lengths {
+    /// Slots.
+    pub slots: usize,
+    /// Dependency entries.
+    pub entries: usize,
+    /// Rings.
+    pub rings: usize,
+}
+
+impl Lengths {
+    /// Those of validated sizes.
+    #[must_use]
+    pub fn of(limits: &Limits) -> Lengths {
+        let rings = limits.rings as usize;
+        let slots = limits.window as usize * rings;
+        // A task cannot have more producers than there are slots, so more entries than that would never be used.
+        let deps = limits.deps.min((slots as u64).saturating_mul(slots as u64));
+        let deps = deps.min(u64::from(CLOSED - 1) / u64::from(limits.rings));
+        Lengths { slots, entries: deps as usize * rings, rings }
+    }
+}
+
 /// A dependency: belongs to the consumer, hangs in the producer's list.
 #[repr(C)]
 #[cfg_attr(not(loom), derive(FromZeros))]
 #[cfg_attr(loom, derive(Default))]
-struct Entry<S: Sharing> {
+pub struct Entry<S: Sharing> {
     consumer: S::U32,
     producer: S::U32,
     /// Next older consumer of the same producer, or [`NONE`].
@@ -123,17 +152,21 @@ impl<S: Sharing> Window<S> {
     /// An empty window of validated sizes.
     #[must_use]
     pub fn new(limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
-        let n_slots = limits.window as usize * limits.rings as usize;
-        // A task cannot have more producers than there are slots, so more entries than that would never be used.
-        let deps = limits.deps.min((limits.window * u64::from(limits.rings)).saturating_mul(n_slots as u64));
-        let deps = deps.min(u64::from(CLOSED - 1) / u64::from(limits.rings)) as u32;
+        let Lengths { slots, entries, rings } = Lengths::of(limits);
+        Window::over((zeroed(slots).into(), zeroed(entries).into(), zeroed(rings).into()), limits, fanout_order)
+    }
+
+    /// A window over arrays of the [`Lengths`] that belong to `limits`, as its last user left them.
+    #[must_use]
+    pub fn over(arrays: Arrays<S>, limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
+        let (slots, entries, rings) = arrays;
         Window {
-            slots: zeroed(n_slots),
-            entries: zeroed(deps as usize * limits.rings as usize),
-            rings: zeroed(limits.rings as usize),
             size: limits.window as u32,
             usable: limits.window - limits.spare,
-            deps,
+            deps: (entries.len() / rings.len()) as u32,
+            slots,
+            entries,
+            rings,
             heap: limits.heap,
             tensor_limit: limits.tensors,
             fanout_order,

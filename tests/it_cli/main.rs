@@ -4,5 +4,7 @@ mod arguments;
 mod generate;
 mod machines;
 mod outputs;
+#[cfg(target_os = "linux")]
+mod processes;
 mod program;
 mod runs;

@@ -92,6 +92,17 @@ pub(super) struct Failure {
 impl<'a, K: Kernels> Core<'a, K> {
     pub(super) fn new(machine: &'a Machine, kernels: &'a K, setup: Setup, faults: Faults) -> Core<'a, K> {
         let window = Window::new(&machine.limits, machine.rules.fanout_order);
+        Core::over(window, machine, kernels, setup, faults)
+    }
+
+    /// With a window that others may share.
+    pub(super) fn over(
+        window: Window<Shared>,
+        machine: &'a Machine,
+        kernels: &'a K,
+        setup: Setup,
+        faults: Faults,
+    ) -> Core<'a, K> {
         let n_slots = window.n_slots();
         let word = || U64::new(0);
         let moment = || Moment { ready: word(), end: word(), submitted_ns: word(), ready_ns: word() };
@@ -261,8 +272,9 @@ impl Hands {
             self.stats.ended.completed += 1;
         }
         core.kernels.completed(slot_ref);
-        // Ordering: Relaxed; the count of blocks led here.
+        // Ordering: Relaxed; the count of blocks led here, and the next tenant comes after `complete`.
         let end = core.moments[slot_ref as usize].end.load(Relaxed);
+        core.moments[slot_ref as usize].ready.store(0, Relaxed);
         let mut told = Told { core, hands: self, end, is_bad };
         core.window.complete(slot_ref, &mut told);
     }
@@ -352,6 +364,7 @@ impl<K: Kernels> Outcomes for Told<'_, '_, '_, K> {
         }
         let ring = core.window.ring_of(slot);
         core.window.advance(ring, |_| {});
+        core.kernels.retired();
         // The fence at the end of `advance` pairs with the one of a blocked orchestrator that announces itself. Whether
         // it is woken early or only when all are idle is a matter of speed.
         // Ordering: Relaxed; written before the bit was set.

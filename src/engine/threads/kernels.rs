@@ -20,6 +20,10 @@ pub trait Kernels: Sync {
     /// When it cannot; the run ends and names task and kernel.
     fn run(&self, call: &Call) -> Result<(), KernelError>;
 
+    /// Tasks were retired: there may be room for more.
+    #[inline]
+    fn retired(&self) {}
+
     /// A task is about to be COMPLETED.
     #[inline]
     fn completed(&self, slot: SlotRef) {

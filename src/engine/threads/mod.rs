@@ -12,6 +12,8 @@ mod executor;
 mod feed;
 mod inject;
 mod kernels;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub mod mapped;
 mod outcome;
 mod ring;
 pub mod runtime;
@@ -32,6 +34,7 @@ use crate::report::Report;
 use crate::workload::Workload;
 use executor::Executor;
 use inject::Faults;
+use stats::Stats;
 use submit::Submitter;
 
 /// Rounds of looking for work before a thread sleeps: about as long as a sleep costs.
@@ -111,6 +114,16 @@ fn host<'c, 'a, K: Kernels, T>(
     submitter: &mut Submitter<'c, 'a, K>,
     body: impl FnOnce(&mut Submitter<'c, 'a, K>) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
+    let (value, threads) = spawn_all(core, || body(submitter))?;
+    threads.into_iter().for_each(|stats| submitter.hands.stats.add(stats));
+    Ok(value)
+}
+
+/// Runs `body` while schedulers and executors work; returns what they counted.
+fn spawn_all<K: Kernels, T>(
+    core: &Core<'_, K>,
+    body: impl FnOnce() -> Result<T, RunError>,
+) -> Result<(T, Vec<Stats>), RunError> {
     std::thread::scope(|scope| {
         let _guard = EndOnPanic(|| core.end());
         let named = |name: String| std::thread::Builder::new().name(name);
@@ -128,13 +141,12 @@ fn host<'c, 'a, K: Kernels, T>(
         });
         let threads: Result<Vec<_>, _> = schedulers.chain(executors).collect();
         let started = threads.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")));
-        let result = started.and_then(|threads| body(submitter).map(|value| (value, threads)));
+        let result = started.and_then(|threads| body().map(|value| (value, threads)));
         core.end();
         let (value, threads) = result?;
-        for thread in threads {
-            let stats = thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))?;
-            submitter.hands.stats.add(stats);
-        }
-        Ok(value)
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Stats>| {
+            thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))
+        };
+        Ok((value, threads.into_iter().map(join).collect::<Result<_, _>>()?))
     })
 }

@@ -14,16 +14,20 @@
 //! behind it. The queue is as large as the window, so it is never full.
 
 use crate::sync::{Sharing, Word};
-use crate::window::SlotRef;
-use crossbeam_utils::CachePadded;
+use crate::window::{SlotRef, Span};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// The queue. Turns count modulo 2^32: a thread would have to sleep through that many operations to be misled.
 pub(super) struct ReadyRing<S: Sharing> {
-    tail: CachePadded<S::U64>,
-    head: CachePadded<S::U64>,
-    cells: Box<[S::U64]>,
+    /// The tail at [`TAIL`] and the head at [`HEAD`], cache lines apart.
+    ends: Span<S::U64>,
+    cells: Span<S::U64>,
 }
+
+const TAIL: usize = 0;
+const HEAD: usize = 16;
+/// Words of [`ReadyRing::ends`].
+pub(super) const ENDS: usize = 32;
 
 /// The queue gives the value back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,12 +36,23 @@ pub(super) struct Full(pub(super) SlotRef);
 impl<S: Sharing> ReadyRing<S> {
     /// An empty queue for at least `entries` values.
     pub(super) fn new(entries: usize) -> ReadyRing<S> {
-        // With a single cell the turns of a value and of the next free place would be the same.
-        let size = entries.next_power_of_two().max(2);
-        ReadyRing {
-            tail: CachePadded::new(S::U64::new(0)),
-            head: CachePadded::new(S::U64::new(0)),
-            cells: (0..size as u64).map(|turn| S::U64::new(turn << 32)).collect(),
+        let zeros = |count: usize| (0..count).map(|_| S::U64::new(0)).collect::<Box<[_]>>().into();
+        let ring = ReadyRing { ends: zeros(ENDS), cells: zeros(size_for(entries)) };
+        ring.clear();
+        ring
+    }
+
+    /// A queue over words that somebody else may use too.
+    #[cfg(not(loom))]
+    pub(super) fn over(ends: Span<S::U64>, cells: Span<S::U64>) -> ReadyRing<S> {
+        ReadyRing { ends, cells }
+    }
+
+    /// Empties a queue that nobody else uses yet.
+    pub(super) fn clear(&self) {
+        // Ordering: Relaxed; whoever shares the queue publishes it.
+        for (turn, cell) in self.cells.iter().enumerate() {
+            cell.store((turn as u64) << 32, Relaxed);
         }
     }
 
@@ -51,20 +66,20 @@ impl<S: Sharing> ReadyRing<S> {
     pub(super) fn push(&self, slot: SlotRef, retries: &mut u64) -> Result<(), Full> {
         loop {
             // Ordering: Relaxed counters are only hints where to look; the cell decides.
-            let tail = self.tail.load(Relaxed);
+            let tail = self.ends[TAIL].load(Relaxed);
             let cell = self.cell(tail);
             let found = cell.load(Acquire); // Ordering: pairs with the exchanges below.
             let turn = turn(found);
             if turn == tail as u32 {
                 // Ordering: AcqRel; Release hands the task to whoever takes it, Acquire takes the place over.
                 if cell.compare_exchange(found, pack(tail + 1, slot), AcqRel, Relaxed).is_ok() {
-                    follow::<S>(&self.tail, tail);
+                    follow::<S>(&self.ends[TAIL], tail);
                     return Ok(());
                 }
             } else if turn.wrapping_sub(tail as u32).cast_signed() > 0 {
                 // The place is filled, and perhaps taken again; only the counter is behind.
-                follow::<S>(&self.tail, tail);
-            } else if self.tail.load(Relaxed) == tail {
+                follow::<S>(&self.ends[TAIL], tail);
+            } else if self.ends[TAIL].load(Relaxed) == tail {
                 return Err(Full(slot));
             }
             *retries += 1;
@@ -75,7 +90,7 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn pop(&self, retries: &mut u64) -> Option<SlotRef> {
         loop {
-            let head = self.head.load(Relaxed); // Ordering: a hint; the cell decides.
+            let head = self.ends[HEAD].load(Relaxed); // Ordering: a hint; the cell decides.
             let cell = self.cell(head);
             let found = cell.load(Acquire); // Ordering: pairs with the exchange of `push`.
             let turn = turn(found);
@@ -83,15 +98,15 @@ impl<S: Sharing> ReadyRing<S> {
                 let free = pack(head + self.cells.len() as u64, 0);
                 // Ordering: AcqRel; Acquire takes the task over, Release hands the place to the next lap.
                 if cell.compare_exchange(found, free, AcqRel, Relaxed).is_ok() {
-                    follow::<S>(&self.head, head);
+                    follow::<S>(&self.ends[HEAD], head);
                     return Some(found as SlotRef);
                 }
             } else if turn == head as u32 {
-                if self.head.load(Relaxed) == head {
+                if self.ends[HEAD].load(Relaxed) == head {
                     return None;
                 }
             } else {
-                follow::<S>(&self.head, head);
+                follow::<S>(&self.ends[HEAD], head);
             }
             *retries += 1;
         }
@@ -101,7 +116,7 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         loop {
-            let head = self.head.load(Relaxed); // Ordering: a hint; the cell decides.
+            let head = self.ends[HEAD].load(Relaxed); // Ordering: a hint; the cell decides.
             let turn = turn(self.cell(head).load(Acquire)); // Ordering: pairs with the exchange of `push`.
             if turn == (head as u32).wrapping_add(1) {
                 return false;
@@ -109,7 +124,7 @@ impl<S: Sharing> ReadyRing<S> {
             if turn == head as u32 {
                 return true;
             }
-            follow::<S>(&self.head, head);
+            follow::<S>(&self.ends[HEAD], head);
         }
     }
 
@@ -117,8 +132,13 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn len(&self) -> u64 {
         // Ordering: Relaxed; a hint.
-        self.tail.load(Relaxed).saturating_sub(self.head.load(Relaxed))
+        self.ends[TAIL].load(Relaxed).saturating_sub(self.ends[HEAD].load(Relaxed))
     }
+}
+
+/// Cells for this many entries. With a single cell the turns of a value and of the next free place would be the same.
+pub(super) fn size_for(entries: usize) -> usize {
+    entries.next_power_of_two().max(2)
 }
 
 /// Moves a counter on from a position that is done; somebody else may have.

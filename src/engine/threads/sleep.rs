@@ -98,6 +98,11 @@ impl<S: Sharing> Sleepers<S> {
         }
     }
 
+    /// Whether the calling thread is the only one awake.
+    pub(super) fn is_alone(&self) -> bool {
+        self.awake.load(Acquire) == 1 // Ordering: pairs with the AcqRel of those who went to sleep.
+    }
+
     /// The last one goes on itself.
     pub(super) fn stay_up(&self, me: usize) {
         self.awake.fetch_add(1, AcqRel); // Ordering: AcqRel, as everywhere on this word.
