@@ -36,3 +36,5 @@ pub mod size;
 pub mod sweep;
 
 pub mod export;
+
+pub use engine::threads::runtime;

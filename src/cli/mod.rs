@@ -3,6 +3,8 @@
 mod check;
 mod compare;
 mod convert;
+#[cfg(target_os = "linux")]
+mod device;
 mod diff;
 mod generate;
 mod kernels;
@@ -14,6 +16,7 @@ mod run;
 mod size;
 mod stat;
 mod sweep;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
@@ -61,6 +64,12 @@ enum Command {
     Diff(diff::Args),
     Report(report::Args),
     Machines(machines::Args),
+    #[cfg(target_os = "linux")]
+    Device(device::DeviceArgs),
+    #[cfg(target_os = "linux")]
+    Submit(device::SubmitArgs),
+    #[cfg(target_os = "linux")]
+    Inspect(device::InspectArgs),
 }
 
 impl Cli {
@@ -82,6 +91,12 @@ impl Cli {
             Command::Diff(args) => diff::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Machines(args) => machines::run(&args),
+            #[cfg(target_os = "linux")]
+            Command::Device(args) => device::device(&args),
+            #[cfg(target_os = "linux")]
+            Command::Submit(args) => device::submit(&args),
+            #[cfg(target_os = "linux")]
+            Command::Inspect(args) => device::inspect(&args),
         }
     }
 }
@@ -128,6 +143,15 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// 1 when a run ended badly, 2 when it could not be done.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Run(RunError::Kernel(_) | RunError::Stuck(_) | RunError::Threads(_)) => 1,
+            _ => 2,
+        }
+    }
+
     /// Whether the reader of a pipe has gone.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {

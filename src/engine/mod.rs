@@ -20,10 +20,12 @@ mod choose;
 mod clerk;
 mod deadlock;
 mod events;
+pub mod execute;
 mod family;
 mod jobs;
 mod tally;
 mod tell;
+pub mod threads;
 mod virtual_time;
 
 pub use choose::simulate_with;
@@ -72,6 +74,10 @@ pub fn simulate_under<P: Policy, O: Observer>(
     policy: P,
     observer: &mut O,
 ) -> Result<Report, RunError> {
+    if machine.scheduler.threads == 0 {
+        let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
+        return Err(crate::config::ConfigError::Setting(message.into()).into());
+    }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
     let mut sim = Sim::new(machine, orchestrator, policy, observer).with_controls(workload.controls()?);
@@ -83,7 +89,7 @@ pub fn simulate_under<P: Policy, O: Observer>(
         return Err(error);
     }
     sim.tell_end();
-    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(deadlock::explain(&sim)) };
+    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
     let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
@@ -154,6 +160,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         what_if: Vec::new(),
         policy_report: sim.policy.report(),
         verdict: String::new(),
+        threads: None,
     }
 }
 
@@ -169,6 +176,12 @@ pub trait Observer {
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let _ = (row, names);
+    }
+
+    /// The block that this worker leads ends now.
+    #[inline]
+    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+        let _ = (leader, now);
     }
 
     /// A task was published; its producers are linked in the window.

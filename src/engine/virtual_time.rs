@@ -8,6 +8,7 @@
 
 use super::adaptive::Adaptive;
 use super::clerk::{Action, Clerk, Duty};
+use super::deadlock::{Scene, explain, name_of};
 use super::family::Family;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
@@ -15,12 +16,13 @@ use super::{BlockRow, Cause, JobKind, JobStep, Observer, Retired, RunError, Sche
 use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::ledger::{Class, Ledger, Supply};
-use crate::machine::{Floor, own_type};
+use crate::machine::Floor;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::policy::{AfterEnd, End, Halt, Policy, Ready, Stage, Submission};
+use crate::report::Deadlock;
 use crate::sync::{Local, Word};
 use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, State, Window, flag};
-use crate::workload::{Control, Cost};
+use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
@@ -304,6 +306,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.ledger.ended_early(worker);
                 continue;
             }
+            self.observer.block_ends(WorkerId(worker), end);
             for &id in self.floor.worker(worker).block.crew.ids() {
                 self.ledger.ended(id, self.floor.worker(id).clock < end);
             }
@@ -749,7 +752,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
-        let cycles = self.book_work(kind, cost);
+        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
         let published =
             self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
@@ -782,7 +785,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[cold]
     fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
         let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
-        RunError::Task(format!("{place}task {task} `{}`: {why}", self.name_of(slot)))
+        let name = name_of(&self.window, &self.orchestrator, slot);
+        RunError::Task(format!("{place}task {task} `{name}`: {why}"))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
@@ -805,28 +809,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             }
         }
         None
-    }
-
-    /// Enters the work of the task at hand into the lower bound; returns the cycles of its longest part, if it has any.
-    #[inline]
-    fn book_work(&mut self, kind: TaskType, cost: Cost) -> Option<u64> {
-        let task = &self.orchestrator.task;
-        let blocks = u64::from(task.blocks);
-        let (cube, vector) = match cost {
-            Cost::Cycles(cycles) => (cycles, cycles),
-            Cost::PerKind { cube, vector } => (cube, vector),
-        };
-        if let Some(own) = own_type(kind) {
-            self.work.add(own, cube, blocks);
-            return Some(cube);
-        }
-        if kind == TaskType::None {
-            return None;
-        }
-        let units = task.units;
-        self.work.add(WorkerType::Cube, cube, blocks * u64::from(units.cube));
-        self.work.add(WorkerType::Vector, vector, blocks * u64::from(units.vector));
-        Some(if units.cube == 0 { 0 } else { cube }.max(if units.vector == 0 { 0 } else { vector }))
     }
 
     /// Step 6: timers, then one pass of dispatch; true if anything happened.
@@ -863,16 +845,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.clerk.stage == Duty::Done && (0..self.window.n_rings()).all(retired)
     }
 
-    /// Name of the task in a slot.
-    pub(super) fn name_of(&self, slot: SlotRef) -> String {
-        let slot = self.window.slot(slot);
-        let own = symbol(slot.job.name.load(Relaxed)).map(|name| self.orchestrator.source().symbols().name(name));
-        own.map_or_else(|| format!("task{}", slot.task()), str::to_string)
-    }
-
-    /// Moments of the task in a slot.
-    pub(super) fn times(&self, slot: SlotRef) -> &Times {
-        &self.times[slot as usize]
+    /// The facts about a run that is stuck.
+    pub(super) fn explain(&self) -> Deadlock {
+        let blocked = match self.clerk.stage {
+            Duty::Blocked { on, .. } => Some(on),
+            _ => None,
+        };
+        explain(&Scene {
+            window: &self.window,
+            orchestrator: &self.orchestrator,
+            machine: self.machine,
+            blocked,
+            at: self.now,
+            line: &|slot| self.times[slot as usize].line,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
 use super::compare::counters;
+use super::host;
 use super::table::{numbers, plain};
 use super::words::{count, decimal, duration, group, percent, share, wrap};
 use super::{Blame, Outcome, Report, TypeReport};
@@ -27,6 +28,14 @@ pub fn render(report: &Report, width: usize) -> String {
     }
     for note in &report.notes {
         let _ = write!(text, "\n{}\n", wrap(&format!("note: {note}"), width));
+    }
+    if let Some(threads) = &report.threads {
+        section(&mut text, "On the host", host::figures(threads));
+        section(&mut text, "Waiting times of one task in 64, in ns", host::latencies(threads));
+        if threads.mode == "free" {
+            section(&mut text, "Most in use", high_water(report));
+            return text;
+        }
     }
     let types = report.by_type();
     section(&mut text, "Where the worker cycles went", accounts(&types, width));
