@@ -16,13 +16,17 @@ use virtual_time::Sim;
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
 
 mod adaptive;
+mod blocks;
 mod choose;
 mod clerk;
 mod deadlock;
 mod events;
 pub mod execute;
+mod failures;
 mod family;
+mod follow_up;
 mod jobs;
+mod submission;
 mod tally;
 mod tell;
 pub mod threads;
