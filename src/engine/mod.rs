@@ -365,6 +365,10 @@ impl Observer for &mut dyn Observer {
     fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
         (**self).cancelled(task, cause, now);
     }
+
+    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+        (**self).block_ends(leader, now);
+    }
 }
 
 /// The observer that does not look.
