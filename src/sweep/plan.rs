@@ -3,7 +3,7 @@
 use super::SweepError;
 use super::axis::Key;
 use super::hash::{Hash, dice};
-use super::spec::{Mode, Spec, with_parameter};
+use super::spec::{Mode, Spec, UNSET, with_parameter};
 use crate::config::{ConfigError, Machine};
 use crate::policy::{Choice, Config};
 use crate::workload::{self, Program};
@@ -129,7 +129,10 @@ impl Plan {
         let mut point =
             Point { workload: String::new(), machine: String::new(), policy: String::new(), settings: Vec::new() };
         for (axis, value) in self.spec.axes.iter().zip(self.positions(index)) {
-            let value = &axis.values[value];
+            let Some(value) = axis.values.get(value) else {
+                debug_assert_eq!(value, UNSET, "positions are within their axis");
+                continue;
+            };
             match &axis.key {
                 Key::Workload => point.workload.clone_from(value),
                 Key::Generator(key) => {

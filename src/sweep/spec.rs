@@ -9,6 +9,9 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Position of a point on an axis that it says nothing about.
+pub(super) const UNSET: usize = usize::MAX;
+
 const KEYS: [&str; 10] =
     ["name", "workload", "machine", "policy", "policy_config", "set", "generator", "samples", "seed", "list"];
 
@@ -161,11 +164,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Points given one by one. What a point does not say is the first value of the axis.
+    /// Points given one by one. What a point does not say is the first value of an axis given for all points, and as the
+    /// machine has it for an axis that only other points name.
     fn list(&self, list: &Spanned<DeValue>, axes: &mut Vec<Axis>) -> Result<Mode, SweepError> {
         let entries = list.get_ref().as_array().filter(|entries| !entries.is_empty());
         let entries =
             entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
+        let n_common = axes.len();
         let mut points = Vec::new();
         for entry in entries.iter() {
             let table = entry.get_ref().as_table();
@@ -188,7 +193,8 @@ impl Reader<'_> {
             return Err(self.wrong(0, "no workload; write workload = \"bgemm\" or one for each point of the list"));
         }
         let complete = |point: Vec<(usize, usize)>| {
-            let mut indices = vec![0; axes.len()];
+            let mut indices = vec![0; n_common];
+            indices.resize(axes.len(), UNSET);
             point.into_iter().for_each(|(axis, value)| indices[axis] = value);
             indices
         };
