@@ -3,7 +3,7 @@
 //! The same orchestrator finds the dependencies, in a window in which nothing is ever consumed. For what must look ahead:
 //! policies that know costs beforehand, checks, statistics, exports. A run itself never needs it.
 
-use crate::config::{Limits, Machine};
+use crate::config::{Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::kernel::{Costs, Table};
@@ -127,6 +127,16 @@ impl Graph {
         Ok(Graph { tasks, symbols: orchestrator.source().symbols().clone(), producers, consumers })
     }
 
+    /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn survey(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
+        const MANY: u32 = 1 << 24;
+        let workers = Workers { clusters: MANY, cube: 0, vector: 0, ai_cpu: MANY, accelerator: MANY, any: 0 };
+        Graph::load(workload, &Machine { workers, ..machine.clone() })
+    }
+
     /// Producers of a task, each once.
     pub fn producers(&self, task: TaskId) -> &[TaskId] {
         self.producers.of(task)
@@ -146,6 +156,22 @@ impl Graph {
     pub fn name(&self, task: TaskId) -> String {
         let own = self.tasks[task.0 as usize].name.map(|name| self.symbols.name(name).to_string());
         own.unwrap_or_else(|| format!("task{task}"))
+    }
+
+    /// The tasks of the longest path, first to last; of several equally long ones the one with the smallest ids.
+    #[must_use]
+    pub fn critical_path(&self) -> Vec<TaskId> {
+        let paths = self.longest_paths();
+        let longest = |candidates: &mut dyn Iterator<Item = TaskId>| {
+            candidates.reduce(|best, task| if paths[task.0 as usize] > paths[best.0 as usize] { task } else { best })
+        };
+        let mut next = longest(&mut (0..self.tasks.len() as u64).map(TaskId));
+        let mut path = Vec::new();
+        while let Some(task) = next {
+            path.push(task);
+            next = longest(&mut self.consumers(task).iter().copied());
+        }
+        path
     }
 
     /// For every task the cycles of the longest path that begins with it, itself included.

@@ -1,8 +1,12 @@
 //! What watches a run from the outside: the writer of the schedule and the sign of life on a terminal.
 
+use super::reports::Reports;
 use indicatif::{ProgressBar, ProgressStyle};
-use ptosim::engine::{BlockRow, Observer};
+use ptosim::engine::{BlockRow, JobStep, Observer, Phase, Placed, SchedulerJob};
+use ptosim::id::{TaskId, TaskType};
 use ptosim::report::{Output, ScheduleWriter, group};
+use ptosim::sync::Local;
+use ptosim::window::{SlotRef, Window};
 use ptosim::workload::Symbols;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -18,12 +22,14 @@ pub struct Watch {
     pub schedule: Option<ScheduleWriter<Output>>,
     /// Shows how far the run is.
     pub progress: Option<Progress>,
+    /// Records what the other files need.
+    pub reports: Reports,
 }
 
 impl Watch {
     /// Whether nobody watches, so that the engine need not tell anything.
     pub fn is_idle(&self) -> bool {
-        self.schedule.is_none() && self.progress.is_none()
+        self.schedule.is_none() && self.progress.is_none() && self.reports.is_idle()
     }
 }
 
@@ -35,6 +41,59 @@ impl Observer for Watch {
         if let Some(progress) = &mut self.progress {
             progress.block(row, names);
         }
+        self.reports.block(row, names);
+    }
+
+    #[inline]
+    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        self.reports.submitted(task, slot, window, now);
+    }
+
+    #[inline]
+    fn consumed(&mut self, task: TaskId, now: u64) {
+        self.reports.consumed(task, now);
+    }
+
+    #[inline]
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        self.reports.ready(task, slot, kind, now);
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        self.reports.withdrawn(kind, now);
+    }
+
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        self.reports.placed(placed, now);
+    }
+
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        self.reports.job(job, step, now);
+    }
+
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        self.reports.orchestrator(phase, from, now);
+    }
+
+    #[inline]
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        self.reports.occupied(ring, window, now);
+    }
+
+    #[inline]
+    fn policy_acts(&mut self, now: u64) {
+        self.reports.policy_acts(now);
+    }
+
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        self.reports.child_released(slot, now);
+    }
+
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        self.reports.finished(names, now);
     }
 }
 

@@ -1,12 +1,16 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
 use super::observe::{Progress, Watch};
+use super::reports::{ReportArgs, Reports};
+use super::threads::ThreadArgs;
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine;
 use ptosim::policy::Choice;
-use ptosim::report::{Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, wrap, write_json};
+use ptosim::report::{
+    Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, what_if, wrap, write_json,
+};
 use ptosim::workload::Workload;
 use std::io::{self, BufWriter, Write};
 
@@ -19,7 +23,8 @@ Examples:
   ptosim run trace.jsonl --set workers.cube=4 --set limits.heap=1MiB
   ptosim run trace.jsonl --policy predictive
   zcat trace.gz | ptosim run - --json - | jq .makespan
-  ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv")]
+  ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv
+  ptosim run bgemm --machine a2a3 --html report.html --what-if")]
 pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,
@@ -38,6 +43,10 @@ pub struct Args {
     /// Write when and where each block ran as CSV
     #[arg(long, value_name = "FILE")]
     schedule: Option<String>,
+    #[command(flatten)]
+    reports: ReportArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Print no report; a run that ends badly is still told on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -58,24 +67,31 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
     let choice = args.policy.load(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
-    let mut outputs = Outputs::open(args)?;
-    let report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;
+    let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
+    let mut report = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
+    if args.reports.what_if {
+        report.what_if = what_if(&report, |other| engine::simulate_with(workload.as_ref(), other, &choice, &mut ()))?;
+    }
     outputs.commit(args, &report)?;
     args.tell(&report)
 }
 
 fn simulate(
+    args: &Args,
     workload: &dyn Workload,
     machine: &Machine,
     choice: &Choice,
     outputs: &mut Outputs,
 ) -> Result<Report, Failure> {
-    let mut report = if outputs.watch.is_idle() {
-        engine::run_with(workload, machine, choice, &mut ())
-    } else {
-        engine::run_with(workload, machine, choice, &mut outputs.watch)
-    }?;
+    let watch = &mut outputs.watch;
+    let mut report = match args.engine {
+        Engine::Virtual if watch.is_idle() => engine::run_with(workload, machine, choice, &mut ())?,
+        Engine::Virtual => engine::run_with(workload, machine, choice, watch)?,
+        Engine::Threads => args.threads.run(workload, machine, choice, watch)?,
+        Engine::Execute => args.threads.execute(workload, machine, choice, watch)?,
+    };
     outputs.watch.progress = None;
+    outputs.watch.reports.complete(&mut report);
     report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
@@ -84,23 +100,33 @@ fn simulate(
 
 impl Args {
     fn check(&self) -> Result<(), Failure> {
-        let problem = if self.engine != Engine::Virtual {
-            let name = self.engine.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-            format!("engine `{name}` is not available in this build; use virtual")
-        } else if self.json.is_some() && self.json == self.schedule {
-            format!(
-                "--json and --schedule both write {}; give them different files",
-                self.json.as_deref().unwrap_or("-")
-            )
+        self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
+        let problem = if let Some((one, other, path)) = self.same_file() {
+            format!("{one} and {other} both write {path}; give them different files")
         } else {
-            return Ok(());
+            return self.reports.check();
         };
         Err(Failure::Usage(problem))
     }
 
+    /// All files that are written, with the options that name them.
+    fn files(&self) -> Vec<(&'static str, &str)> {
+        let own = [("--json", &self.json), ("--schedule", &self.schedule)];
+        let own = own.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
+        own.chain(self.reports.files()).collect()
+    }
+
+    /// Two options that name the same file, if there are any.
+    fn same_file(&self) -> Option<(&'static str, &'static str, &str)> {
+        let files = self.files();
+        let pairs =
+            files.iter().enumerate().flat_map(|(index, one)| files[..index].iter().map(move |other| (other, one)));
+        pairs.into_iter().find(|(one, other)| one.1 == other.1).map(|(one, other)| (one.0, other.0, one.1))
+    }
+
     /// Whether standard output carries data, so that no text may go there.
     fn data_on_stdout(&self) -> bool {
-        [&self.json, &self.schedule].into_iter().any(|path| path.as_deref() == Some("-"))
+        self.files().iter().any(|(_, path)| *path == "-")
     }
 
     /// Prints the report, unless standard output has other work or silence is wanted.
@@ -133,11 +159,12 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn open(args: &Args) -> Result<Outputs, Failure> {
+    fn open(args: &Args, workload: &dyn Workload, machine: &Machine) -> Result<Outputs, Failure> {
         let json = args.json.as_deref().map(Output::open).transpose()?;
         let schedule = args.schedule.as_deref().map(Output::open).transpose()?.map(ScheduleWriter::new);
         let progress = if args.quiet { None } else { Progress::on_terminal() };
-        Ok(Outputs { json, watch: Watch { schedule, progress } })
+        let reports = Reports::open(&args.reports, workload, machine)?;
+        Ok(Outputs { json, watch: Watch { schedule, progress, reports } })
     }
 
     /// Writes what is left to write, and only when all of it is written puts the files into place.
@@ -152,6 +179,7 @@ impl Outputs {
         if let Some(schedule) = self.watch.schedule {
             finish(&args.schedule, schedule.finish())?;
         }
+        self.watch.reports.write(&args.reports, report, &mut finish)?;
         if let Some(mut output) = self.json {
             finish(&args.json, write_json(report, BufWriter::new(&mut output)).map(|()| output))?;
         }

@@ -1,7 +1,6 @@
 //! From the name of a policy to a run under its type.
 
-use super::listener::{Anyone, Listener};
-use super::{BlockRow, Observer, RunError, simulate, simulate_under};
+use super::{BlockRow, Observer, RunError, simulate_under};
 use crate::config::{Limits, Machine};
 use crate::graph::Graph;
 use crate::id::TaskId;
@@ -13,14 +12,12 @@ use crate::policy::orleans::Orleans;
 use crate::policy::predictive::{self, Predictive};
 use crate::policy::ray::Ray;
 use crate::policy::{
-    Choice, Lifo, Name, Ordered, PerWorker, Plan, Policy, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
+    Choice, Lifo, Name, Ordered, PerWorker, Plan, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
 };
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
 
 /// As [`super::run_with`], without looking for the sizes that would have been enough.
-///
-/// The default policy is compiled for every type of observer, the others once for all.
 ///
 /// # Errors
 /// As [`super::run_with`].
@@ -30,63 +27,62 @@ pub fn simulate_with<O: Observer>(
     choice: &Choice,
     observer: &mut O,
 ) -> Result<Report, RunError> {
-    match choice.name {
-        Name::Pto => simulate(workload, machine, observer),
-        _ if O::WATCHES => watched(workload, machine, choice, observer),
-        _ => unwatched(workload, machine, choice),
+    if observer.watches() {
+        let mut watching: &mut dyn Observer = observer;
+        return simulate_chosen(workload, machine, choice, &mut watching);
     }
+    simulate_chosen(workload, machine, choice, &mut ())
 }
 
-fn watched(
+/// Compiled twice for every policy: for the observer that does not look, and for all others.
+fn simulate_chosen<O: Observer>(
     workload: &dyn Workload,
     machine: &Machine,
     choice: &Choice,
-    listener: &mut dyn Listener,
+    observer: &mut O,
 ) -> Result<Report, RunError> {
-    Run { workload, machine, choice, observer: Anyone(listener) }.under_name()
-}
-
-fn unwatched(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Result<Report, RunError> {
-    Run { workload, machine, choice, observer: () }.under_name()
-}
-
-/// A run under any policy.
-struct Run<'a, O> {
-    workload: &'a dyn Workload,
-    machine: &'a Machine,
-    choice: &'a Choice,
-    observer: O,
-}
-
-impl<O: Observer> Run<'_, O> {
-    fn under_name(self) -> Result<Report, RunError> {
-        let (workload, machine, config) = (self.workload, self.machine, &self.choice.config);
-        match self.choice.name {
-            Name::Pto => self.under(Pto::new(QueueLimit::of(machine))),
-            Name::CyberClassic => self.under(Cyber::classic(config.scheduler_conf.clone(), machine)?),
-            Name::CyberChoreography => self.under(Cyber::choreography(config.scheduler_conf.clone(), machine)?),
-            Name::Orleans => self.under(Orleans::new(config.orleans.clone(), machine)?),
-            Name::Bmf => self.under(Bmf::new(&config.bmf, workload, machine)?),
-            Name::Ray => self.under(Ray::new(&config.ray, workload, machine)?),
-            Name::PerWorker => self.under(PerWorker::new(machine)),
-            Name::Steal => self.under(Steal::new(machine)),
-            Name::Predictive => {
-                let ranks = predictive::ranks(&Graph::load(workload, machine)?);
-                self.under(Ordered::new(Predictive::new(ranks), machine))
-            }
-            Name::Heft => {
-                let ranks = heft::ranks(&Graph::load(workload, machine)?, machine);
-                self.under(Ordered::new(Heft::new(ranks), machine))
-            }
-            Name::Static => self.under(StaticList::new(plan(workload, machine)?, machine)),
-            Name::Lifo => self.under(Ordered::new(Lifo, machine)),
-            Name::Random => self.under(Ordered::new(Random::new(config.policy.seed), machine)),
-            Name::Shortest => self.under(Ordered::new(Shortest, machine)),
+    match choice.name {
+        Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
+        Name::CyberClassic => {
+            let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
         }
-    }
-
-    fn under(mut self, policy: impl Policy) -> Result<Report, RunError> {
-        simulate_under(self.workload, self.machine, policy, &mut self.observer)
+        Name::CyberChoreography => {
+            let policy = Cyber::choreography(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Orleans => {
+            let policy = Orleans::new(choice.config.orleans.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Bmf => {
+            let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Ray => {
+            let policy = Ray::new(&choice.config.ray, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::PerWorker => simulate_under(workload, machine, PerWorker::new(machine), observer),
+        Name::Steal => simulate_under(workload, machine, Steal::new(machine), observer),
+        Name::Predictive => {
+            let order = Predictive::new(predictive::ranks(&Graph::load(workload, machine)?));
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Heft => {
+            let order = Heft::new(heft::ranks(&Graph::load(workload, machine)?, machine));
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Static => {
+            let policy = StaticList::new(plan(workload, machine)?, machine);
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Lifo => simulate_under(workload, machine, Ordered::new(Lifo, machine), observer),
+        Name::Random => {
+            let order = Random::new(choice.config.policy.seed);
+            simulate_under(workload, machine, Ordered::new(order, machine), observer)
+        }
+        Name::Shortest => simulate_under(workload, machine, Ordered::new(Shortest, machine), observer),
     }
 }
 
@@ -105,7 +101,7 @@ fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
     };
     let mut recorder = Recorder::default();
     let policy = Ordered::new(Predictive::new(predictive::ranks(&graph)), &roomy);
-    let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut Anyone(&mut recorder))?;
+    let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut (&mut recorder as &mut dyn Observer))?;
     Ok(Plan::new(&recorder.blocks(), graph.tasks.len(), report.makespan))
 }
 

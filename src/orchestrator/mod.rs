@@ -278,6 +278,15 @@ impl Orchestrator {
         (self.path, self.poisoned) = (found.path, found.poisoned);
     }
 
+    /// Finds the producers of the task at hand again, after more tasks turned out to have ended badly.
+    #[cold]
+    pub fn look_again<S: Sharing>(&mut self, window: &Window<S>) {
+        for producer in &self.producers {
+            window.unmark(producer.slot);
+        }
+        self.find_producers(window);
+    }
+
     /// What the task at hand needs now; producers consumed in the meantime no longer count.
     #[inline]
     pub fn needs<S: Sharing>(&self, window: &Window<S>) -> Needs {
@@ -354,6 +363,10 @@ impl Orchestrator {
         let mut published = Published { edges: 0, cancelled: None };
         for producer in &self.producers {
             if window.slot(producer.slot).task() != producer.task {
+                // It retired while this task waited, and this task may even have its slot.
+                if self.bad.contains(&producer.task) {
+                    published.cancelled = Some(producer.task);
+                }
                 continue;
             }
             if window.link(slot_ref, producer.slot) != Linked::Consumed {

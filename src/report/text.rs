@@ -3,9 +3,10 @@
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
 use super::compare::counters;
+use super::host;
 use super::table::{numbers, plain};
 use super::words::{count, decimal, duration, group, percent, share, wrap};
-use super::{Outcome, Report, TypeReport};
+use super::{Blame, Outcome, Report, TypeReport};
 use crate::config::format_bytes;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 use owo_colors::OwoColorize;
@@ -28,8 +29,18 @@ pub fn render(report: &Report, width: usize) -> String {
     for note in &report.notes {
         let _ = write!(text, "\n{}\n", wrap(&format!("note: {note}"), width));
     }
+    if let Some(threads) = &report.threads {
+        section(&mut text, "On the host", host::figures(threads));
+        section(&mut text, "Waiting times of one task in 64, in ns", host::latencies(threads));
+        if threads.mode == "free" {
+            section(&mut text, "Most in use", high_water(report));
+            return text;
+        }
+    }
     let types = report.by_type();
     section(&mut text, "Where the worker cycles went", accounts(&types, width));
+    section(&mut text, "Critical path", critical_path(report));
+    section(&mut text, "What if", what_if(report));
     section(&mut text, "Workers", workers(report, &types));
     section(&mut text, "Runtime", Some(runtime(report, width)));
     section(&mut text, "Most in use", high_water(report));
@@ -114,6 +125,32 @@ fn colour(account: &str) -> Color {
         "drained" => Color::DarkGrey,
         _ => Color::Red,
     }
+}
+
+fn critical_path(report: &Report) -> Option<Table> {
+    let path = report.path.as_ref()?;
+    let mut table = plain(&["", "cycles", "share", "", ""]);
+    for blame in Blame::ALL {
+        if let Some(&cycles) = path.blame.get(blame.name()) {
+            let part = share(cycles, report.makespan);
+            let bar = bar(part, LONGEST_BAR / 2);
+            table.add_row([blame.name().into(), group(cycles), percent(part), bar, blame.meaning().to_owned()]);
+        }
+    }
+    numbers(table)
+}
+
+fn what_if(report: &Report) -> Option<Table> {
+    let mut table = plain(&["", "makespan", "gain", ""]);
+    for answer in &report.what_if {
+        let settings: Vec<String> = answer.settings.iter().map(|setting| format!("--set {setting}")).collect();
+        let gain = match answer.outcome {
+            Outcome::Completed => format!("{:.1} %", 100.0 * answer.share),
+            Outcome::Deadlock | Outcome::Failed | Outcome::Timeout => "does not complete".into(),
+        };
+        table.add_row([answer.change.clone(), group(answer.makespan), gain, settings.join(" ")]);
+    }
+    numbers(table)
 }
 
 fn workers(report: &Report, types: &[TypeReport]) -> Option<Table> {

@@ -13,7 +13,7 @@ use crate::window::{NONE, Resource, SlotRef, Window};
 use crate::workload::Symbols;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Blocks on workers that are kept one by one.
+/// Blocks on workers, and tasks, that are kept one by one.
 const DETAILED_BLOCKS: u64 = 2_000_000;
 /// Spans of the orchestrator and of all scheduler threads that are kept one by one.
 const DETAILED_SPANS: u64 = 100_000;
@@ -93,7 +93,7 @@ impl Timeline {
     /// Whether every block was kept.
     #[must_use]
     pub fn is_detailed(&self) -> bool {
-        self.n_blocks <= DETAILED_BLOCKS
+        self.n_blocks <= DETAILED_BLOCKS && self.tasks.count <= DETAILED_BLOCKS
     }
 
     /// Whether every span of orchestrator and scheduler was kept.
@@ -195,7 +195,7 @@ impl Observer for Timeline {
     fn block(&mut self, row: &BlockRow, _names: &Symbols) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
-        if !in_detail && self.n_blocks == DETAILED_BLOCKS + 1 {
+        if !in_detail && !self.tasks.bytes.is_empty() {
             self.workers.iter_mut().for_each(Track::coarsen);
             self.tasks.bytes = Vec::new();
         }

@@ -115,11 +115,12 @@ fn inlining_runs_what_a_task_made_ready_before_the_rest_of_its_group() {
 
 #[test]
 fn system_entries_go_first_if_asked_for() {
-    let program = "n:10 a:10{act=A} s:10{act=system:timer kind=request}";
+    let program = "n:10 a:10{act=A caller=web} s:10{act=system:timer kind=request caller=web}";
     assert_eq!(under("", &any(1), program).schedule(), "n@0[0,10) a@0[10,20) s@0[20,30)");
     let first = under("prioritize_system = true\n", &any(1), program);
     assert_eq!(first.schedule(), "s@0[0,10) n@0[10,20) a@0[20,30)");
     assert_eq!(first.ok().policy_report["work_items"]["request"], 1);
+    assert_eq!(first.ok().policy_report["callers"], json!({"web": 2}));
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn orleans_keeps_all_properties() {
         let (story, machine) = story(seed);
         let mut random = Random(seed);
         let config = Config {
-            activation_scheduling_quantum: Span::Cycles(random.below(3) as i64 * 40),
+            activation_scheduling_quantum: Span::Cycles([0, 40, 80][random.below(3) as usize]),
             max_work_items_per_turn: random.below(3),
             inline: random.chance(30),
             prioritize_system: random.chance(30),

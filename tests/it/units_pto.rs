@@ -219,7 +219,9 @@ fn pu_11_a_full_ready_queue_defers_or_drops() {
     assert_eq!((report.outcome, order.0), (Outcome::Completed, vec![0, 1, 2, 3, 4]));
     assert_eq!((report.high_water.ready_queue_full_events, report.ended.dropped), (3, 0));
     machine.rules.on_ready_queue_full = OnReadyFull::Drop;
-    for name in Name::ALL {
+    // The other four systems keep READY tasks in structures of their own, which have no such limit.
+    let other = [Name::CyberClassic, Name::CyberChoreography, Name::Orleans, Name::Bmf, Name::Ray];
+    for name in Name::ALL.into_iter().filter(|name| !other.contains(name)) {
         let run = run_with(&Program { ops: ops.clone() }, &machine, &Choice::of(name), &mut ());
         let report = run.expect("the program runs");
         assert_eq!((report.outcome, report.ended.completed, report.ended.dropped), (Outcome::Failed, 2, 3), "{name}");

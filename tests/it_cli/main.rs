@@ -5,5 +5,8 @@ mod compare;
 mod generate;
 mod machines;
 mod outputs;
+#[cfg(target_os = "linux")]
+mod processes;
 mod program;
+mod reports;
 mod runs;

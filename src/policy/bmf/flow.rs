@@ -41,6 +41,8 @@ pub(super) struct Flow {
     completed: Vec<bool>,
     /// Nodes with READY tasks not scheduled.
     holding: BTreeSet<u32>,
+    /// How many nodes could schedule a task if they were asked.
+    n_able: usize,
     /// By node: the last pass of `sched_required` that met it.
     met: Vec<u64>,
     pass: u64,
@@ -63,6 +65,8 @@ pub(super) struct Node {
     live_upstream: Vec<u32>,
     /// Whether neither it nor any node before it can schedule anything any more.
     is_exhausted: bool,
+    /// Whether it could schedule a task if it were asked.
+    is_able: bool,
     /// Nothing of it is scheduled.
     pub is_paused: bool,
     /// What it still has is not to run.
@@ -113,6 +117,7 @@ impl Flow {
             table: NodeTable::default(),
             completed: vec![false; shape.tasks.len()],
             holding: BTreeSet::new(),
+            n_able: 0,
             met: vec![0; nodes.len()],
             pass: 0,
             nodes,
@@ -139,7 +144,13 @@ impl Flow {
         self.held += 1;
         if node.held.len() == 1 {
             self.holding.insert(member.node);
+            self.review(member.node);
         }
+    }
+
+    /// Keeps the count of nodes that could schedule a task; called whenever what decides it may have changed.
+    fn review(&mut self, index: u32) {
+        self.nodes[index as usize].review(&mut self.n_able);
     }
 
     /// The graph starts: every source is listed, and each listing schedules one node.
@@ -194,6 +205,7 @@ impl Flow {
         node.pending_high = node.pending_high.max(node.pending);
         node.last_schedule = Some(now);
         self.last_schedule = now;
+        self.review(index);
         self.unqueue_packets(task);
         self.scheduled.push(Scheduled { task, slot, node: self.shape.nodes[index as usize].id, timestamp, by_force });
         true
@@ -202,11 +214,12 @@ impl Flow {
     /// Something happened that may let a node schedule a task: first every node upstream gets the chance, ascending and
     /// each once, then the node itself.
     pub fn sched_required(&mut self, index: u32, now: u64) {
-        if self.held == 0 || !self.is_open {
+        // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing.
+        if self.n_able == 0 || !self.is_open {
             return;
         }
-        if self.nodes[index as usize].held.len() == self.held {
-            self.schedule_if_open(index, now);
+        if self.n_able == 1 && self.nodes[index as usize].is_able {
+            self.schedule_node(index, now);
             return;
         }
         self.pass += 1;
@@ -260,6 +273,7 @@ impl Flow {
             self.sched_required(self.shape.outlets(task)[outlet].to, now);
         }
         self.nodes[index as usize].pending -= u64::from(was_scheduled);
+        self.review(index);
         if !closed {
             self.sched_required(index, now);
         }
@@ -269,6 +283,7 @@ impl Flow {
     pub fn remove(&mut self, task: TaskId, now: u64) {
         let index = self.node_of(task);
         self.nodes[index as usize].pending -= 1;
+        self.review(index);
         if self.is_over(index, now) {
             self.close(index, now);
         } else {
@@ -292,6 +307,7 @@ impl Flow {
         let held = std::mem::take(&mut self.nodes[index as usize].held);
         self.held -= held.len();
         self.holding.remove(&index);
+        self.review(index);
         for &Reverse((_, task, _)) in &held {
             self.unqueue_packets(task);
             self.is_over(index, now);
@@ -358,6 +374,7 @@ impl Flow {
                 self.nodes[from as usize].full_streams += u32::from(stream.waiting == stream.limit);
             }
         }
+        self.review(from);
     }
 
     /// A consumer is scheduled or will never be: packets that waited for it alone do not wait any more.
@@ -375,8 +392,13 @@ impl Flow {
             outlets[place].waiting -= 1;
             if outlets[place].waiting == 0 && self.completed[producer.0 as usize] {
                 let stream = &mut self.streams[outlets[place].stream as usize];
-                self.nodes[from as usize].full_streams -= u32::from(stream.waiting == stream.limit);
+                let was_full = stream.waiting == stream.limit;
                 stream.waiting -= 1;
+                if was_full {
+                    let node = &mut self.nodes[from as usize];
+                    node.full_streams -= 1;
+                    node.review(&mut self.n_able);
+                }
             }
         }
     }
@@ -393,6 +415,7 @@ impl Node {
             left: n_tasks,
             live_upstream: upstream.to_vec(),
             is_exhausted: false,
+            is_able: false,
             is_paused: false,
             is_force_closed: false,
             processed: 0,
@@ -401,6 +424,12 @@ impl Node {
             last_schedule: None,
             closed_at: None,
         }
+    }
+
+    fn review(&mut self, n_able: &mut usize) {
+        let is_able = !self.held.is_empty() && !self.is_held_back();
+        *n_able += usize::from(is_able);
+        *n_able -= usize::from(std::mem::replace(&mut self.is_able, is_able));
     }
 
     /// Whether it has too many tasks pending, or a node behind it too many packets waiting.

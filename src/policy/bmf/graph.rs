@@ -166,7 +166,7 @@ fn node_ids(graph: &Graph, fields: &[Fields]) -> Vec<i32> {
         let level = producers.map(|producer| levels[producer.0 as usize] + 1).max().unwrap_or(0);
         levels.push(level);
         ids.push(task.node.unwrap_or_else(|| {
-            let next = first + seen.len() as i32;
+            let next = first.wrapping_add(i32::try_from(seen.len()).unwrap_or(i32::MAX));
             *seen.entry((graph.tasks[index].kernel, level)).or_insert(next)
         }));
     }
@@ -180,7 +180,7 @@ fn members(graph: &Graph, fields: &[Fields], ids: &[i32], nodes: &mut [Shape]) -
         let node = index_of[id];
         let shape = &mut nodes[node as usize];
         shape.n_tasks += 1;
-        let timestamp = task.timestamp.unwrap_or(shape.n_tasks as i64);
+        let timestamp = task.timestamp.unwrap_or(shape.n_tasks.cast_signed());
         if timestamp == timestamp::UNSET {
             let line = graph.tasks[index].line.map_or_else(String::new, |line| format!("line {line}: "));
             let name = graph.name(TaskId(index as u64));

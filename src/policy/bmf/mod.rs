@@ -196,11 +196,11 @@ impl Policy for Bmf {
             return Ok(());
         }
         self.flow.hold(ready.task, ready.slot);
-        if !ready.by_admission {
-            self.arrivals.push(node);
-        } else {
+        if ready.by_admission {
             self.flow.sched_required(node, now);
             self.settle(now);
+        } else {
+            self.arrivals.push(node);
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Policy for Bmf {
                 self.record.closed_at = Some(now);
             }
             "add_node" | "remove_node" | "pause_node" | "remove_node_task" | "clear_task" => {
-                self.control_node(control, now)
+                self.control_node(control, now);
             }
             _ => return false,
         }

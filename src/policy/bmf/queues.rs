@@ -20,6 +20,8 @@ pub(super) struct Item {
 /// All queues; the last one has no worker of its own and takes tasks that need several workers.
 pub(super) struct Queues {
     queues: Vec<Queue>,
+    /// By queue: whether it has a task with blocks not placed.
+    is_busy: Vec<bool>,
     /// Tasks with blocks not placed.
     waiting: usize,
 }
@@ -35,10 +37,12 @@ struct Queue {
 
 impl Queues {
     pub fn new(n_workers: u32) -> Queues {
-        Queues { queues: (0..=n_workers).map(|_| Queue::default()).collect(), waiting: 0 }
+        let n_queues = n_workers as usize + 1;
+        Queues { queues: (0..n_queues).map(|_| Queue::default()).collect(), is_busy: vec![false; n_queues], waiting: 0 }
     }
 
     pub fn push(&mut self, queue: u32, item: Item) {
+        self.is_busy[queue as usize] = true;
         let queue = &mut self.queues[queue as usize];
         queue.items.push(Reverse(item));
         queue.high = queue.high.max(queue.items.len());
@@ -85,9 +89,11 @@ impl Queues {
         }
         let own = self.queues.len() - 1;
         self.waiting -= self.queues[own].hand_out_together(stage);
-        for (worker, queue) in self.queues[..own].iter_mut().enumerate() {
-            if (queue.current.is_some() || !queue.items.is_empty()) && stage.floor().worker(worker as u32).is_free {
+        for worker in 0..own {
+            if self.is_busy[worker] && stage.floor().worker(worker as u32).is_free {
+                let queue = &mut self.queues[worker];
                 self.waiting -= queue.hand_out(stage, worker as u32);
+                self.is_busy[worker] = queue.current.is_some() || !queue.items.is_empty();
             }
         }
     }

@@ -283,8 +283,8 @@ mod tests {
     #[test]
     fn tasks_run_by_timestamp_then_node_then_order_of_arrival() {
         let (mut queue, ran, _) = queue();
-        for task in 0..100 {
-            queue.add_task(Item::new(99 - task as i64, 0, task, 0)).unwrap();
+        for (timestamp, task) in (0..100).rev().zip(0..) {
+            queue.add_task(Item::new(timestamp, 0, task, 0)).unwrap();
         }
         for (task, node) in [(200, 7), (201, 3), (202, 3)] {
             queue.add_task(Item::new(1000, node, task, -5)).unwrap();
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn queued_tasks_of_a_node_can_be_removed() {
         let (mut queue, ran, _) = queue();
-        for (task, node) in [(1, 0), (2, 5), (3, 5), (4, 0)] {
-            queue.add_task(Item::new(task as i64, node, task, 0)).unwrap();
+        for (timestamp, task, node) in [(1, 1, 0), (2, 2, 5), (3, 3, 5), (4, 4, 0)] {
+            queue.add_task(Item::new(timestamp, node, task, 0)).unwrap();
         }
         assert_eq!((queue.remove_node_task(5), queue.is_empty()), (2, false));
         queue.start();

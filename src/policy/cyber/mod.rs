@@ -13,9 +13,11 @@
 //! they are placed like under `pto`, on any workers, before the others and by priority.
 
 pub mod conf;
+mod counts;
 mod cpuset;
 mod croutine;
 mod layout;
+mod place;
 mod proto;
 mod registry;
 mod routine;
@@ -34,26 +36,18 @@ use crate::id::{TaskId, TaskType, WorkerType};
 use crate::machine::own_type;
 use crate::window::SlotRef;
 use crate::workload::Control;
+use counts::Counts;
+use place::{Preset, presets};
 use routine::{Activation, Key, Name, Routines};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 /// Priorities are below this.
 pub const MAX_PRIO: u32 = 20;
 
-/// Warnings of one kind that are written out; the report counts all.
-const MAX_NOTES: u64 = 10;
-
-/// Priority and place that the configuration gives a routine.
-#[derive(Clone, Copy, Debug)]
-struct Preset {
-    prio: u32,
-    /// The group's home; classic only.
-    home: Option<u32>,
-    /// The processor; choreography only.
-    processor: Option<i32>,
-}
+/// The task types of the lanes of a home.
+const KINDS: [TaskType; 4] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
 
 /// Runnable routines of a home by the worker type of their next activation.
 type Lanes = [BinaryHeap<Reverse<Key>>; 4];
@@ -64,20 +58,6 @@ struct Seat {
     routine: u32,
     /// Placed on any workers, not those of its home.
     wide: bool,
-}
-
-/// What the report counts.
-#[derive(Default)]
-struct Counts {
-    activations: Vec<u64>,
-    clamped: u64,
-    misplaced: u64,
-    repeated_names: u64,
-    wide: u64,
-    notified: u64,
-    unknown: u64,
-    removed: u64,
-    dropped: u64,
 }
 
 /// The rule of Cyber's schedulers.
@@ -92,7 +72,9 @@ pub struct Cyber {
     wide: [BinaryHeap<Reverse<Key>>; 5],
     /// Routines in the heaps.
     runnable: usize,
-    idle: Vec<(u64, u32)>,
+    /// Every worker serves the one home.
+    is_undivided: bool,
+    idle: Vec<Reverse<(u64, u32)>>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -140,6 +122,7 @@ impl Cyber {
             presets: presets(&conf, mode, &layout),
             conf,
             counts: Counts { activations: vec![0; homes.len()], ..Counts::default() },
+            is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
             layout,
             routines: Routines::default(),
             seats: Vec::new(),
@@ -184,101 +167,6 @@ impl Cyber {
         Ok(routine)
     }
 
-    /// Home and priority of a new routine.
-    fn place_of(&mut self, submission: &Submission<'_>, name: &str) -> Result<(u32, u32), String> {
-        let preset = self.preset(submission, name);
-        let fields = submission.submit.policy.as_ref();
-        let prio = preset.map_or_else(|| fields.and_then(|fields| fields.prio).unwrap_or(0), |preset| preset.prio);
-        let home = match self.mode {
-            Mode::Classic => self.group_of(name, preset, fields.and_then(|fields| fields.group.as_deref()))?,
-            Mode::Choreography => {
-                let own = fields.and_then(|fields| fields.processor);
-                self.processor_of(preset.and_then(|preset| preset.processor).or(own))
-            }
-        };
-        Ok((home, self.clamp(home, prio, name)))
-    }
-
-    /// Whether a task is placed outside its home: it needs several workers at the same instant, or its home has none of its
-    /// type. The latter is an error if the configuration made the home so.
-    fn is_wide(&mut self, submission: &Submission<'_>, home: u32) -> Result<bool, String> {
-        let (kind, submit) = (submission.kind, submission.submit);
-        if kind == TaskType::Mix || submit.sync_start && submit.blocks > 1 {
-            return Ok(true);
-        }
-        let home = &self.layout.homes[home as usize];
-        if kind == TaskType::None || home.serves(kind) {
-            return Ok(false);
-        }
-        if self.layout.is_explicit {
-            let name = &home.name;
-            return Err(format!("`{name}` has no {kind} or ANY processor to run it; give it one or move the task"));
-        }
-        self.counts.misplaced += 1;
-        Ok(true)
-    }
-
-    fn preset(&self, submission: &Submission<'_>, name: &str) -> Option<Preset> {
-        if self.presets.is_empty() {
-            return None;
-        }
-        let kernel = || submission.submit.kernel.map(|kernel| submission.symbols.name(kernel));
-        self.presets.get(name).or_else(|| self.presets.get(kernel()?)).copied()
-    }
-
-    fn group_of(&mut self, task: &str, preset: Option<Preset>, own: Option<&str>) -> Result<u32, String> {
-        if let Some(home) = preset.and_then(|preset| preset.home) {
-            return Ok(home);
-        }
-        let Some(group) = own else { return Ok(0) };
-        match self.layout.find(group) {
-            Some(home) => Ok(home),
-            None if self.conf.classic_conf.groups.is_empty() => {
-                self.counts.misplaced += 1;
-                if self.counts.misplaced == 1 {
-                    let note = format!("no group is configured: `{group}` and any other are `{DEFAULT_GROUP_NAME}`");
-                    self.requests.notes.push(note);
-                }
-                Ok(0)
-            }
-            None => {
-                let names = self.layout.homes.iter().map(|home| home.name.as_str());
-                Err(layout::unknown_group(task, group, names))
-            }
-        }
-    }
-
-    /// The pinned processor, or the pool.
-    fn processor_of(&mut self, wanted: Option<i32>) -> u32 {
-        let pool = self.layout.n_pinned;
-        match wanted.map(u32::try_from) {
-            Some(Ok(processor)) if processor < pool => processor,
-            Some(Ok(processor)) => {
-                self.counts.misplaced += 1;
-                if self.counts.misplaced <= MAX_NOTES {
-                    self.requests
-                        .notes
-                        .push(format!("there is no choreography processor {processor}: the pool is used"));
-                }
-                pool
-            }
-            Some(Err(_)) | None => pool,
-        }
-    }
-
-    /// Levels end below [`MAX_PRIO`]; pinned processors have no levels.
-    fn clamp(&mut self, home: u32, prio: u32, name: &str) -> u32 {
-        if prio < MAX_PRIO || home < self.layout.n_pinned {
-            return prio;
-        }
-        self.counts.clamped += 1;
-        if self.counts.clamped <= MAX_NOTES {
-            let top = MAX_PRIO - 1;
-            self.requests.notes.push(format!("priority {prio} of `{name}` is above the highest level: {top} is used"));
-        }
-        MAX_PRIO - 1
-    }
-
     /// Puts a routine with a READY activation where workers find it.
     fn enqueue(&mut self, index: u32) {
         let routine = &mut self.routines[index];
@@ -310,18 +198,68 @@ impl Cyber {
         }
     }
 
-    /// Free workers whose home has something for them, by clock.
-    fn gather(&mut self, stage: &Stage<'_>) {
-        self.idle.clear();
-        for (id, worker) in stage.floor().workers().iter().enumerate() {
-            if worker.is_free
-                && let Some(home) = self.layout.home_of[id]
-                && lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty())
-            {
-                self.idle.push((worker.clock, id as u32));
+    /// Every worker serves the same home: the first routine goes to the free worker of its type with the smallest clock, which
+    /// is what workers by clock would choose.
+    fn place_undivided(&mut self, stage: &mut Stage<'_>) {
+        let begin = stage.placed.len();
+        loop {
+            let lanes = &mut self.homes[0];
+            let heads = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
+                if stage.floor.n_free_for(kind) == 0 {
+                    return None;
+                }
+                let index = head(&mut lanes[lane], &self.routines)?;
+                Some((self.routines[index].key(index), index, lane))
+            });
+            let Some((_, index, lane)) = heads.min() else { break };
+            let placement = stage.place(self.routines[index].next_slot());
+            if self.placed(index, placement) {
+                self.homes[0][lane].pop();
             }
         }
-        self.idle.sort_unstable();
+        let floor = &*stage.floor;
+        stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+    }
+
+    /// Free workers by clock, each from its own home.
+    fn place_by_home(&mut self, stage: &mut Stage<'_>) {
+        if self.runnable == 1 {
+            // One routine needs one worker, most of the time: no need to put them all in order.
+            let Some(Reverse((_, worker))) = self.candidates(stage).max() else { return };
+            self.serve(worker, stage);
+        }
+        if self.runnable == 0 {
+            return;
+        }
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.clear();
+        idle.extend(self.candidates(stage));
+        let mut idle = BinaryHeap::from(idle);
+        while self.runnable > 0
+            && let Some(Reverse((_, worker))) = idle.pop()
+        {
+            self.serve(worker, stage);
+        }
+        self.idle = idle.into_vec();
+    }
+
+    /// Free workers whose home has something for them.
+    fn candidates(&self, stage: &Stage<'_>) -> impl Iterator<Item = Reverse<(u64, u32)>> {
+        let workers = stage.floor().workers().iter().zip(&self.layout.home_of).enumerate();
+        workers.filter_map(|(id, (worker, home))| {
+            let wants = |home: u32| lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty());
+            (worker.is_free && home.is_some_and(wants)).then_some(Reverse((worker.clock, id as u32)))
+        })
+    }
+
+    /// Gives a free worker the first routine of its home that it can run.
+    fn serve(&mut self, worker: u32, stage: &mut Stage<'_>) {
+        let home = self.layout.home_of[worker as usize].expect("candidates have a home");
+        let Some((index, lane)) = self.next_routine(home, stage.floor.worker(worker).kind) else { return };
+        let placement = stage.place_on(self.routines[index].next_slot(), worker);
+        if self.placed(index, placement) {
+            self.homes[home as usize][lane].pop();
+        }
     }
 
     /// The first routine of its home that a worker can run, and the lane it stands in.
@@ -416,28 +354,6 @@ fn lanes_of(kind: WorkerType) -> std::ops::Range<usize> {
     }
 }
 
-fn presets(conf: &Conf, mode: Mode, layout: &Layout) -> HashMap<String, Preset> {
-    match mode {
-        Mode::Classic => {
-            let of_group = |group: &conf::SchedGroup| {
-                let home = layout.find(&group.name);
-                let preset = move |task: &conf::ClassicTask| {
-                    (task.name.clone(), Preset { prio: task.prio, home, processor: None })
-                };
-                group.tasks.iter().map(preset).collect::<Vec<_>>()
-            };
-            conf.classic_conf.groups.iter().flat_map(of_group).collect()
-        }
-        Mode::Choreography => {
-            let tasks = conf.choreography_conf.tasks.iter();
-            let preset = |task: &conf::ChoreographyTask| {
-                (task.name.clone(), Preset { prio: task.prio, home: None, processor: task.processor })
-            };
-            tasks.map(preset).collect()
-        }
-    }
-}
-
 impl Policy for Cyber {
     fn name(&self) -> &'static str {
         match self.mode {
@@ -480,16 +396,10 @@ impl Policy for Cyber {
             return;
         }
         self.place_wide(stage);
-        self.gather(stage);
-        for position in 0..self.idle.len() {
-            let worker = self.idle[position].1;
-            let home = self.layout.home_of[worker as usize].expect("idle workers have a home");
-            let kind = stage.floor().worker(worker).kind;
-            let Some((index, lane)) = self.next_routine(home, kind) else { continue };
-            let placement = stage.place_on(self.routines[index].next_slot(), worker);
-            if self.placed(index, placement) {
-                self.homes[home as usize][lane].pop();
-            }
+        if self.is_undivided {
+            self.place_undivided(stage);
+        } else {
+            self.place_by_home(stage);
         }
     }
 
@@ -530,40 +440,6 @@ impl Policy for Cyber {
     }
 
     fn report(&self) -> Value {
-        let counts = &self.counts;
-        let mut groups: Vec<Value> = self
-            .layout
-            .homes
-            .iter()
-            .zip(&counts.activations)
-            .map(|(home, activations)| json!({"name": home.name, "workers": home.workers, "activations": activations}))
-            .collect();
-        groups.truncate(1000);
-        let threads: Vec<Value> = self
-            .conf
-            .threads
-            .iter()
-            .map(|thread| {
-                let cpus = parse_cpuset(&thread.cpuset).unwrap_or_default();
-                let sched = Class::new(&thread.policy, i32::try_from(thread.prio).unwrap_or(i32::MAX));
-                json!({"name": thread.name, "cpus": affinity("range", &cpus, 0), "sched": sched})
-            })
-            .collect();
-        let process = parse_cpuset(self.conf.process_level_cpuset.as_deref().unwrap_or("")).unwrap_or_default();
-        json!({
-            "routines": self.routines.created(),
-            "routines_high_water": self.routines.len(),
-            "groups": groups,
-            "task_pool_size": self.layout.pool_size(),
-            "clamped": counts.clamped,
-            "misplaced": counts.misplaced,
-            "repeated_names": counts.repeated_names,
-            "wide": counts.wide,
-            "notified": counts.notified,
-            "unknown_routines": counts.unknown,
-            "removed": counts.removed,
-            "dropped": counts.dropped,
-            "placement": {"process": affinity("range", &process, 0), "processors": self.layout.processors, "threads": threads},
-        })
+        self.counters()
     }
 }

@@ -41,6 +41,7 @@ enum Identity {
 }
 
 /// The name under which a routine is created.
+#[derive(Clone, Copy)]
 pub enum Name<'a> {
     /// Given by the field `routine`.
     Routine(&'a str),

@@ -8,6 +8,7 @@
 //! like under `pto`, on any workers.
 
 mod config;
+mod counts;
 mod pool;
 mod run_queue;
 
@@ -21,7 +22,8 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
 use crate::window::SlotRef;
 use crate::workload::{Control, PolicyFields, WorkItem};
-use serde_json::{Value, json};
+use counts::Counts;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -31,8 +33,8 @@ const NULL: u32 = u32::MAX;
 /// The first lane of tasks that a single worker cannot run; before it come the worker types.
 const WIDE: usize = 4;
 
-/// Groups that the report lists; the totals count all.
-const MAX_ROWS: usize = 1000;
+/// The task types of the lanes before [`WIDE`].
+const KINDS: [TaskType; WIDE] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
 
 /// What the policy knows of the task in a slot.
 #[derive(Clone, Copy)]
@@ -58,24 +60,6 @@ struct Pause {
     wide: bool,
 }
 
-/// What the report counts besides turns.
-#[derive(Default)]
-struct Counts {
-    /// By kind of work item.
-    kinds: [u64; 6],
-    null_tasks: u64,
-    long_running_tasks: u64,
-    long_queue_waits: u64,
-    soft_limit_warnings: u64,
-    inlined: u64,
-    wide: u64,
-    post_cycles: u64,
-    dropped: u64,
-    /// Of those, the ones that came after the stop.
-    refused: u64,
-    failed: u64,
-}
-
 /// The rule of Orleans' scheduler.
 pub struct Orleans {
     config: Config,
@@ -97,7 +81,6 @@ pub struct Orleans {
     /// The group whose task is being completed, and what that made READY in the same group.
     completing: u32,
     inlined: Vec<Item<SlotRef>>,
-    idle: Vec<(u64, u32)>,
     applications_stopped: bool,
     stopped: bool,
     counts: Counts,
@@ -132,7 +115,6 @@ impl Orleans {
             partial: Vec::new(),
             completing: NULL,
             inlined: Vec::new(),
-            idle: Vec::new(),
             applications_stopped: false,
             stopped: false,
             counts: Counts::default(),
@@ -268,26 +250,18 @@ impl Orleans {
         }
     }
 
-    /// Free workers, by clock, each take the first entry they can serve.
+    /// The first entry that a free worker can serve goes to the one with the smallest clock, and so on: what idle workers, by
+    /// clock, would take.
     fn place_plain(&mut self, stage: &mut Stage<'_>) {
-        let waiting: [bool; WIDE] = std::array::from_fn(|lane| self.queue.first(lane).is_some());
-        if waiting == [false; WIDE] {
-            return;
-        }
-        let is_wanted = |kind| waiting[lanes_of(kind)].contains(&true);
-        let workers = stage.floor().workers().iter().enumerate();
-        let free = workers.filter(|(_, worker)| worker.is_free && is_wanted(worker.kind));
-        self.idle.clear();
-        self.idle.extend(free.map(|(id, worker)| (worker.clock, id as u32)));
-        self.idle.sort_unstable();
-        for position in 0..self.idle.len() {
-            let worker = self.idle[position].1;
-            let lanes = lanes_of(stage.floor().worker(worker).kind);
-            let first = lanes.filter_map(|lane| self.queue.first(lane).map(|key| (key, lane))).min();
-            let Some((_, lane)) = first else { continue };
+        loop {
+            let first = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
+                let is_served = stage.floor.n_free_for(kind) > 0;
+                if is_served { self.queue.first(lane).map(|key| (key, lane)) } else { None }
+            });
+            let Some((_, lane)) = first.min() else { return };
             let (_, item) = self.queue.take(lane, stage.now).expect("the entry just looked at");
             self.start(&item, stage.now);
-            stage.place_on(item.what, worker);
+            stage.place(item.what);
         }
     }
 
@@ -326,22 +300,6 @@ impl Orleans {
         self.counts.dropped += tasks.len() as u64;
         self.requests.cancel.extend(tasks.into_iter().map(|item| (item.what, "scheduler shut down".to_string())));
     }
-
-    fn rows(&self) -> Vec<Value> {
-        let row = |group: &Group<SlotRef>| {
-            let mut row = json!({
-                "context": group.name(),
-                "system": group.is_system(),
-                "state": group.state(),
-                "queued": group.n_waiting(),
-            });
-            if let (Some(row), Value::Object(tally)) = (row.as_object_mut(), json!(group.tally)) {
-                row.extend(tally);
-            }
-            row
-        };
-        self.queue.groups().iter().take(MAX_ROWS).map(row).collect()
-    }
 }
 
 /// Places as many blocks as there is room for.
@@ -377,6 +335,9 @@ impl Policy for Orleans {
         let kind = fields.and_then(|fields| fields.work_item).unwrap_or(default);
         self.counts.kinds[kind as usize] += 1;
         self.counts.null_tasks += u64::from(group == NULL);
+        if let Some(caller) = fields.and_then(|fields| fields.caller.as_ref()) {
+            self.counts.asked_by(caller);
+        }
         let wide = submission.kind == TaskType::Mix || submission.submit.blocks > 1;
         let slot = submission.slot as usize;
         if slot >= self.seats.len() {
@@ -489,28 +450,6 @@ impl Policy for Orleans {
     }
 
     fn report(&self) -> Value {
-        let counts = &self.counts;
-        let [invoke, request, response, closure, resume, task] = counts.kinds;
-        let mut report = json!({
-            "work_items": {
-                "invoke": invoke, "request": request, "response": response,
-                "closure": closure, "resume": resume, "task": task,
-            },
-            "null_tasks": counts.null_tasks,
-            "activations": self.queue.groups().len(),
-            "long_running_tasks": counts.long_running_tasks,
-            "long_queue_waits": counts.long_queue_waits,
-            "soft_limit_warnings": counts.soft_limit_warnings,
-            "inlined": counts.inlined,
-            "wide": counts.wide,
-            "post_cycles": counts.post_cycles,
-            "dropped": counts.dropped,
-            "failed": counts.failed,
-            "groups": self.rows(),
-        });
-        if let (Some(report), Value::Object(turns)) = (report.as_object_mut(), json!(self.queue.turns())) {
-            report.extend(turns);
-        }
-        report
+        self.counters()
     }
 }

@@ -30,7 +30,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use tokens::Sources;
 
-/// The rule of RayScheduler.
+/// The rule of `RayScheduler`.
 pub struct Ray {
     clock: Clock,
     retry: Retry,

@@ -1,0 +1,66 @@
+//! `ptosim report`: the page of a result that was written before.
+
+use super::diff::load;
+use super::{Ending, Failure};
+use ptosim::engine::{BlockRow, Observer};
+use ptosim::id::{TaskId, TaskType, WorkerId};
+use ptosim::report::{Output, Recording, Timeline, write_html};
+use ptosim::workload::Symbols;
+use std::path::Path;
+
+/// Make a report from a result file
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+A result holds no timeline; `run --html` writes the whole page. With the schedule of the same run the page
+shows when and where blocks ran, without the names of kernels and without dependencies.
+
+Examples:
+  ptosim report result.json --html report.html
+  ptosim report result.json --schedule schedule.csv --html report.html")]
+pub struct Args {
+    /// Result of `run --json`
+    result: String,
+    /// Schedule of the same run, written by `run --schedule`
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<String>,
+    /// Where to write the page
+    #[arg(long, value_name = "FILE|-")]
+    html: String,
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    let report = load(Path::new(&args.result))?;
+    let mut output = Output::open(&args.html)?;
+    let workers = report.machine.workers.total();
+    let mut timeline = args.schedule.as_deref().map(|path| timeline(path, workers, report.finish)).transpose()?;
+    let recording = timeline.as_mut().map(|timeline| Recording { timeline, path: &[] });
+    write_html(&report, recording, &mut output).map_err(|source| Output::error(&args.html, source))?;
+    output.commit()?;
+    Ok(Ending::Good)
+}
+
+/// The blocks of a schedule; kernels and dependencies do not stand in it.
+fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
+    let wrong = |line: u64, problem: String| Failure::Usage(format!("{path}:{line}: {problem}"));
+    let mut reader = csv::Reader::from_path(path).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
+    let (mut timeline, names) = (Timeline::new(), Symbols::default());
+    let mut free = vec![0; workers as usize];
+    for (index, row) in reader.deserialize::<[u64; 7]>().enumerate() {
+        let line = index as u64 + 2;
+        let [task, block, worker, submit, ready, start, end] =
+            row.map_err(|error| wrong(line, format!("not a row of a schedule: {error}")))?;
+        let Some(free) = free.get_mut(worker as usize) else {
+            return Err(wrong(line, format!("worker {worker}: the machine of the result has {workers} workers")));
+        };
+        if start < *free || end < start || ready > start || submit > ready {
+            return Err(wrong(line, "times are out of order; give the schedule of the same run, unsorted".into()));
+        }
+        *free = end;
+        let (task, worker, block) = (TaskId(task), WorkerId(worker as u32), block as u32);
+        let row =
+            BlockRow { task, block, worker, submit, ready, start, end, name: None, kernel: None, kind: TaskType::None };
+        timeline.block(&row, &names);
+    }
+    timeline.finished(&names, end);
+    Ok(timeline)
+}

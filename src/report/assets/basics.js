@@ -1,0 +1,80 @@
+// Small things that everything else uses. Texts from the run only ever become text nodes.
+
+const byId = (id) => document.getElementById(id);
+
+/// An element with attributes and children; a child that is no node becomes text.
+function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === "class") node.className = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+/// 1234567 as 1 234 567, with spaces that do not break.
+function group(number) {
+  const [whole, part] = String(number).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+  return part ? `${grouped}.${part}` : grouped;
+}
+
+const share = (part, whole) => (whole > 0 ? part / whole : 0);
+const percent = (value) => `${(100 * value).toFixed(1)}\u202f%`;
+const count = (number, noun) => `${group(number)} ${noun}${number === 1 ? "" : "s"}`;
+const decimal = (number) => group(Number(number).toFixed(1));
+
+function bytesText(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (bytes >= 1024 && unit < units.length - 1) {
+    bytes /= 1024;
+    unit += 1;
+  }
+  return `${bytes % 1 === 0 ? bytes : bytes.toFixed(1)}\u202f${units[unit]}`;
+}
+
+function duration(cycles, mhz) {
+  const micros = cycles / Math.max(mhz, 1);
+  if (micros < 1) return `${(micros * 1e3).toFixed(0)}\u202fns`;
+  if (micros < 1e3) return `${micros.toFixed(2)}\u202fµs`;
+  if (micros < 1e6) return `${(micros / 1e3).toFixed(2)}\u202fms`;
+  return `${(micros / 1e6).toFixed(2)}\u202fs`;
+}
+
+/// A number in few characters, for axes.
+function short(number) {
+  for (const [size, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (number >= size) return `${+(number / size).toPrecision(4)}${letter}`;
+  }
+  return String(+number.toPrecision(4));
+}
+
+/// A name that may be very long: all of it is there, but it does not take the page.
+const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : text);
+const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+
+/// The first index from `low` to `high` at which `test` holds; `test` is false before and true from there on.
+function search(low, high, test) {
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (test(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function section(title, ...children) {
+  const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
+  return make("section", { id, "aria-label": title }, make("h2", {}, title), children);
+}

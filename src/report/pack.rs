@@ -1,0 +1,198 @@
+//! A recorded timeline as the page of a report reads it: a head in JSON, and one piece of bytes whose parts the head lists.
+//!
+//! ```text
+//! bytes: names | tasks | one part a track | critical path
+//! ```
+
+use super::blame::{Blame, PathStep};
+use super::export::worker_names;
+use super::spread::{Bins, Curve, Level};
+use super::timeline::{Timeline, Waits};
+use super::tracks::Track;
+use super::varint::{push, zigzag};
+use crate::config::Machine;
+use crate::id::TaskType;
+use crate::workload::Symbols;
+use serde::Serialize;
+
+/// The head.
+#[derive(Serialize)]
+pub(super) struct Head {
+    /// The last instant.
+    end: u64,
+    names: Part,
+    tasks: Part,
+    tracks: Vec<TrackHead>,
+    path: Part,
+    curves: Vec<CurveHead>,
+    waits: Vec<WaitHead>,
+    blames: Vec<(&'static str, &'static str)>,
+}
+
+/// Entries, and the bytes they take.
+#[derive(Serialize)]
+struct Part {
+    count: u64,
+    bytes: usize,
+}
+
+#[derive(Serialize)]
+struct TrackHead {
+    name: String,
+    /// `orchestrator`, `scheduler` or `worker`.
+    kind: &'static str,
+    /// Spans recorded.
+    count: u64,
+    bytes: usize,
+    /// Cycles of a bin, when there was no room for spans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bin: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CurveHead {
+    name: String,
+    unit: &'static str,
+    limit: u64,
+    /// Cycles of a bin.
+    bin: u64,
+    max: Vec<u64>,
+    mean: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct WaitHead {
+    name: &'static str,
+    /// Values of 0, of 1, of 2 to 3, of 4 to 7, …; without the empty end.
+    buckets: Vec<u64>,
+}
+
+/// Head and bytes of a timeline and its critical path.
+pub(super) fn pack(timeline: &mut Timeline, path: &[PathStep], machine: &Machine) -> (Head, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let names = part(&mut bytes, timeline.names.len() as u64, |bytes| pack_names(&timeline.names, bytes));
+    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.extend_from_slice(&timeline.tasks.bytes));
+    let tracks = tracks(timeline, machine, &mut bytes);
+    let path = part(&mut bytes, path.len() as u64, |bytes| pack_path(path, bytes));
+    let head = Head {
+        end: timeline.end,
+        names,
+        tasks: Part { count: if tasks.bytes == 0 { 0 } else { tasks.count }, ..tasks },
+        tracks,
+        path,
+        curves: curves(timeline, machine),
+        waits: waits(&timeline.waits),
+        blames: Blame::ALL.iter().map(|blame| (blame.name(), blame.meaning())).collect(),
+    };
+    (head, bytes)
+}
+
+fn part(bytes: &mut Vec<u8>, count: u64, fill: impl FnOnce(&mut Vec<u8>)) -> Part {
+    let before = bytes.len();
+    fill(bytes);
+    Part { count, bytes: bytes.len() - before }
+}
+
+/// Each name as: bytes it shares with the beginning of the one before | bytes that follow | those bytes.
+fn pack_names(names: &Symbols, bytes: &mut Vec<u8>) {
+    let mut before: &[u8] = &[];
+    for (_, name) in names.iter() {
+        let name = name.as_bytes();
+        let shared = name.iter().zip(before).take_while(|(a, b)| a == b).count();
+        push(bytes, shared as u64);
+        push(bytes, (name.len() - shared) as u64);
+        bytes.extend_from_slice(&name[shared..]);
+        before = name;
+    }
+}
+
+fn tracks(timeline: &Timeline, machine: &Machine, bytes: &mut Vec<u8>) -> Vec<TrackHead> {
+    let runtime_in_detail = timeline.runtime_is_detailed();
+    let mut heads =
+        vec![track(&timeline.orchestrator, "orchestrator".into(), "orchestrator", runtime_in_detail, bytes)];
+    for (thread, spans) in timeline.scheduler.iter().enumerate() {
+        heads.push(track(spans, format!("scheduler {thread}"), "scheduler", runtime_in_detail, bytes));
+    }
+    let idle = Track::default();
+    for (worker, (_, name)) in worker_names(machine).into_iter().enumerate() {
+        let spans = timeline.workers.get(worker).unwrap_or(&idle);
+        heads.push(track(spans, name, "worker", timeline.is_detailed(), bytes));
+    }
+    heads
+}
+
+fn track(track: &Track, name: String, kind: &'static str, in_detail: bool, bytes: &mut Vec<u8>) -> TrackHead {
+    let part = part(bytes, track.count, |bytes| {
+        if in_detail {
+            bytes.extend_from_slice(&track.spans);
+        } else {
+            for bin in track.bins.all() {
+                push(bytes, bin.cycles);
+                push(bytes, bin.label.into());
+            }
+        }
+    });
+    let bin = (!in_detail).then(|| track.bins.width());
+    TrackHead { name, kind, count: part.count, bytes: part.bytes, bin }
+}
+
+/// Each step as: blame × 8 + has worker × 4 + has task × 2 + runs a kernel | cycles | task difference | worker.
+fn pack_path(path: &[PathStep], bytes: &mut Vec<u8>) {
+    let mut before = 0;
+    for step in path {
+        let flags =
+            u8::from(step.worker.is_some()) << 2 | u8::from(step.task.is_some()) << 1 | u8::from(step.is_kernel);
+        bytes.push((step.blame.index() as u8) << 3 | flags);
+        push(bytes, step.to - step.from);
+        if let Some(task) = step.task {
+            push(bytes, zigzag(task.0, before));
+            before = task.0;
+        }
+        if let Some(worker) = step.worker {
+            push(bytes, worker.0.into());
+        }
+    }
+}
+
+fn curves(timeline: &mut Timeline, machine: &Machine) -> Vec<CurveHead> {
+    let (limits, end) = (&machine.limits, timeline.end);
+    let mut heads = Vec::new();
+    let mut add = |curve: &mut Curve, name: String, unit, limit| {
+        heads.push(curve_head(curve.close(end), name, unit, limit));
+    };
+    let n_rings = timeline.rings.len();
+    for (ring, curves) in timeline.rings.iter_mut().enumerate() {
+        let of_ring = |what: &str| if n_rings == 1 { what.to_owned() } else { format!("{what} of ring {ring}") };
+        add(&mut curves.window, of_ring("window"), "slots", limits.window - limits.spare);
+        add(&mut curves.heap, of_ring("heap"), "bytes", limits.heap);
+        add(&mut curves.deps, of_ring("dependency entries"), "entries", limits.deps);
+    }
+    add(&mut timeline.tensors, "tensor map".into(), "entries", limits.tensors);
+    for (kind, curve) in TaskType::ALL.into_iter().zip(&mut timeline.ready) {
+        add(curve, format!("ready queue {kind}"), "tasks", limits.ready);
+    }
+    heads.retain(|head| head.max.iter().any(|&max| max > 0));
+    heads
+}
+
+fn curve_head(bins: &Bins<Level>, name: String, unit: &'static str, limit: u64) -> CurveHead {
+    let mean = |level: &Level| (level.area as f64 / bins.width() as f64 * 100.0).round() / 100.0;
+    CurveHead {
+        name,
+        unit,
+        limit,
+        bin: bins.width(),
+        max: bins.all().iter().map(|level| level.max).collect(),
+        mean: bins.all().iter().map(mean).collect(),
+    }
+}
+
+fn waits(waits: &Waits) -> Vec<WaitHead> {
+    [("submit to ready", &waits.submit_to_ready), ("ready to start", &waits.ready_to_start)]
+        .into_iter()
+        .map(|(name, buckets)| {
+            let used = buckets.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+            WaitHead { name, buckets: buckets[..used].to_vec() }
+        })
+        .collect()
+}

@@ -1,0 +1,249 @@
+//! A run as a Perfetto trace: protobuf packets with track events, encoded by hand.
+//!
+//! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
+
+use super::export::{Counter, Form, Lane, Slice, worker_names};
+use super::varint;
+use crate::config::Machine;
+use crate::id::WorkerType;
+use std::collections::BTreeSet;
+
+/// Fields of a packet.
+mod packet {
+    pub const TIMESTAMP: u64 = 8;
+    pub const SEQUENCE_ID: u64 = 10;
+    pub const TRACK_EVENT: u64 = 11;
+    pub const INTERNED_DATA: u64 = 12;
+    pub const SEQUENCE_FLAGS: u64 = 13;
+    pub const TRACK_DESCRIPTOR: u64 = 60;
+}
+
+/// Fields of a track descriptor.
+mod descriptor {
+    pub const UUID: u64 = 1;
+    pub const NAME: u64 = 2;
+    pub const PROCESS: u64 = 3;
+    pub const PARENT_UUID: u64 = 5;
+    pub const COUNTER: u64 = 8;
+    pub const CHILD_ORDERING: u64 = 11;
+    pub const SIBLING_ORDER_RANK: u64 = 12;
+}
+
+/// Fields of a track event.
+mod event {
+    pub const DEBUG_ANNOTATIONS: u64 = 4;
+    pub const TYPE: u64 = 9;
+    pub const NAME_IID: u64 = 10;
+    pub const TRACK_UUID: u64 = 11;
+    pub const COUNTER_VALUE: u64 = 30;
+    pub const FLOW_IDS: u64 = 47;
+    pub const TERMINATING_FLOW_IDS: u64 = 48;
+}
+
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+const COUNTER: u64 = 4;
+const STATE_CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+
+/// Identities of tracks: the process, groups, then lanes and counters from these numbers on.
+const PROCESS: u64 = 1;
+const WORKER_GROUPS: u64 = 2;
+const RUNTIME: u64 = 10;
+const OCCUPANCY: u64 = 11;
+const ORCHESTRATOR: u64 = 12;
+const SCHEDULER: u64 = 1 << 20;
+const COUNTERS: u64 = 1 << 21;
+const WORKERS: u64 = 1 << 22;
+
+/// The form.
+#[derive(Default)]
+pub struct Perfetto {
+    counters: Vec<Counter>,
+    known_names: BTreeSet<u64>,
+    scratch: Vec<u8>,
+    part: Vec<u8>,
+}
+
+impl Perfetto {
+    fn track(lane: Lane) -> u64 {
+        match lane {
+            Lane::Worker(worker) => WORKERS + u64::from(worker.0),
+            Lane::Orchestrator => ORCHESTRATOR,
+            Lane::Scheduler(thread) => SCHEDULER + u64::from(thread),
+        }
+    }
+
+    /// A track below another, at a place among its siblings.
+    fn describe(&mut self, out: &mut Vec<u8>, track: u64, (parent, rank): (u64, u64), name: &str, is_counter: bool) {
+        let body = &mut self.scratch;
+        body.clear();
+        field(body, descriptor::UUID, track);
+        field(body, descriptor::PARENT_UUID, parent);
+        bytes(body, descriptor::NAME, name.as_bytes());
+        field(body, descriptor::CHILD_ORDERING, 3);
+        field(body, descriptor::SIBLING_ORDER_RANK, rank);
+        if is_counter {
+            bytes(body, descriptor::COUNTER, &[]);
+        }
+        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, body, |part| field(part, packet::SEQUENCE_ID, 1));
+    }
+
+    /// Tells the text of a name at its first use.
+    fn intern(&mut self, out: &mut Vec<u8>, id: u64, name: &str) {
+        if !self.known_names.insert(id) {
+            return;
+        }
+        let mut entry = Vec::new();
+        field(&mut entry, 1, id);
+        bytes(&mut entry, 2, name.as_bytes());
+        self.scratch.clear();
+        bytes(&mut self.scratch, 2, &entry);
+        wrap(out, &mut self.part, packet::INTERNED_DATA, &self.scratch, |part| {
+            field(part, packet::SEQUENCE_ID, 1);
+            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
+        });
+    }
+
+    /// A packet with the event in `scratch`.
+    fn emit(&mut self, out: &mut Vec<u8>, now: u64) {
+        wrap(out, &mut self.part, packet::TRACK_EVENT, &self.scratch, |part| {
+            field(part, packet::TIMESTAMP, now);
+            field(part, packet::SEQUENCE_ID, 1);
+            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
+        });
+    }
+}
+
+impl Form for Perfetto {
+    fn open(&mut self, out: &mut Vec<u8>, workload: &str, machine: &Machine) {
+        let title = format!("{workload} on {} (1 ns is 1 cycle of {} MHz)", machine.name, machine.clock_mhz);
+        let mut process = Vec::new();
+        field(&mut process, 1, 1);
+        bytes(&mut process, 6, title.as_bytes());
+        self.scratch.clear();
+        field(&mut self.scratch, descriptor::UUID, PROCESS);
+        bytes(&mut self.scratch, descriptor::PROCESS, &process);
+        field(&mut self.scratch, descriptor::CHILD_ORDERING, 3);
+        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, &self.scratch, |part| {
+            field(part, packet::SEQUENCE_ID, 1);
+            field(part, packet::SEQUENCE_FLAGS, STATE_CLEARED);
+        });
+        self.describe(out, RUNTIME, (PROCESS, 0), "Runtime", false);
+        self.describe(out, ORCHESTRATOR, (RUNTIME, 0), "orchestrator", false);
+        for thread in 0..machine.scheduler.threads {
+            let (track, rank) = (SCHEDULER + u64::from(thread), u64::from(thread) + 1);
+            self.describe(out, track, (RUNTIME, rank), &format!("scheduler thread {thread}"), false);
+        }
+        self.describe(out, OCCUPANCY, (PROCESS, 1), "Occupancy", false);
+        self.counters = Counter::all(machine);
+        for (index, counter) in self.counters.clone().into_iter().enumerate() {
+            let name = counter.name(machine.limits.rings);
+            self.describe(out, COUNTERS + index as u64, (OCCUPANCY, index as u64), &name, true);
+        }
+        for kind in WorkerType::ALL {
+            let count = machine.workers.count(kind);
+            if count > 0 {
+                let name = format!("{kind} workers ({count})");
+                self.describe(out, WORKER_GROUPS + kind as u64, (PROCESS, 2 + kind as u64), &name, false);
+            }
+        }
+        for (id, (kind, name)) in worker_names(machine).into_iter().enumerate() {
+            self.describe(out, WORKERS + id as u64, (WORKER_GROUPS + kind as u64, id as u64), &name, false);
+        }
+    }
+
+    fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>) {
+        self.intern(out, slice.name_id, slice.name);
+        let track = Perfetto::track(slice.lane);
+        let body = &mut self.scratch;
+        body.clear();
+        field(body, event::TYPE, SLICE_BEGIN);
+        field(body, event::TRACK_UUID, track);
+        field(body, event::NAME_IID, slice.name_id);
+        if let Some(task) = slice.task {
+            annotate(body, "task", task.0);
+        }
+        if let Some(block) = slice.block {
+            annotate(body, "block", block.block.into());
+            annotate(body, "submit", block.submit);
+            annotate(body, "ready", block.ready);
+            if let Some(label) = block.label {
+                let mut annotation = Vec::new();
+                bytes(&mut annotation, 10, b"label");
+                bytes(&mut annotation, 6, label.as_bytes());
+                bytes(body, event::DEBUG_ANNOTATIONS, &annotation);
+            }
+        }
+        for &flow in slice.flows_out {
+            fixed(body, event::FLOW_IDS, flow);
+        }
+        for &flow in slice.flows_in {
+            fixed(body, event::TERMINATING_FLOW_IDS, flow);
+        }
+        self.emit(out, slice.from);
+        self.scratch.clear();
+        field(&mut self.scratch, event::TYPE, SLICE_END);
+        field(&mut self.scratch, event::TRACK_UUID, track);
+        self.emit(out, slice.to);
+    }
+
+    fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
+        let index = self.counters.iter().position(|&known| known == counter).expect("all counters are known");
+        self.scratch.clear();
+        field(&mut self.scratch, event::TYPE, COUNTER);
+        field(&mut self.scratch, event::TRACK_UUID, COUNTERS + index as u64);
+        field(&mut self.scratch, event::COUNTER_VALUE, value);
+        self.emit(out, now);
+    }
+
+    fn close(&mut self, _out: &mut Vec<u8>) {}
+}
+
+/// A number.
+fn field(out: &mut Vec<u8>, number: u64, value: u64) {
+    varint::push(out, number << 3);
+    varint::push(out, value);
+}
+
+/// A number of eight bytes.
+fn fixed(out: &mut Vec<u8>, number: u64, value: u64) {
+    varint::push(out, number << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// A text or a message.
+fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
+    varint::push(out, number << 3 | 2);
+    varint::push(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+/// A named number beside a slice.
+fn annotate(out: &mut Vec<u8>, name: &str, value: u64) {
+    let mut annotation = [0; 32];
+    let mut length = 0;
+    let mut put = |byte: u8| {
+        annotation[length] = byte;
+        length += 1;
+    };
+    put(10 << 3 | 2);
+    put(name.len() as u8);
+    name.bytes().for_each(&mut put);
+    put(3 << 3);
+    let mut rest = value;
+    while rest >= 0x80 {
+        put(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    put(rest as u8);
+    bytes(out, event::DEBUG_ANNOTATIONS, &annotation[..length]);
+}
+
+/// A packet that holds `body` beside the fields that `head` writes.
+fn wrap(out: &mut Vec<u8>, part: &mut Vec<u8>, number: u64, body: &[u8], head: impl FnOnce(&mut Vec<u8>)) {
+    part.clear();
+    head(part);
+    bytes(part, number, body);
+    bytes(out, 1, part);
+}

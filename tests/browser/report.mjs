@@ -1,0 +1,283 @@
+// Opens report pages in a headless Chromium and checks what a reader would see.
+// Usage: node report.mjs FOLDER   (the folder holds the pages and results that browser_tests.sh made)
+
+import { chromium } from "playwright-core";
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+
+const folder = path.resolve(process.argv[2]);
+const LONGEST_OPEN_MS = Number(process.env.LONGEST_OPEN_MS || 2000);
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
+let failures = 0;
+
+/// Opens a page of the folder; anything on the console, any request and any dialog fails the test.
+async function open(name, options = {}) {
+  const context = await browser.newContext({ viewport: { width: options.width || 1280, height: 900 }, colorScheme: options.scheme || "light" });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
+  const started = Date.now();
+  await page.goto(`file://${folder}/${name}.html`);
+  await page.waitForFunction(() => window.ptosim && window.ptosim.ready);
+  await settled(page);
+  return { page, context, complaints, milliseconds: Date.now() - started };
+}
+
+const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const result = (name) => JSON.parse(fs.readFileSync(`${folder}/${name}.json`, "utf8"));
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+async function test(title, action) {
+  const pages = [];
+  const openOne = async (...args) => {
+    const opened = await open(...args);
+    pages.push(opened);
+    return opened;
+  };
+  try {
+    await action(openOne);
+    for (const { complaints } of pages) assert.deepEqual(complaints, []);
+    console.log(`ok    ${title}`);
+  } catch (error) {
+    failures += 1;
+    console.log(`FAIL  ${title}\n${error.stack}`);
+  }
+  for (const { context } of pages) await context.close();
+}
+
+await test("the timeline has a lane for every worker and shows every block", async (open) => {
+  const { page } = await open("plain");
+  const expected = result("plain");
+  const lanes = await page.evaluate(() => window.ptosim.data.lanes.map((lane) => [lane.kind, lane.n]));
+  assert.equal(lanes.filter(([kind]) => kind === "worker").length, expected.workers.length);
+  assert.equal(lanes.filter(([kind]) => kind === "orchestrator").length, 1);
+  assert.ok(lanes.some(([kind, n]) => kind === "scheduler" && n > 0));
+  assert.deepEqual(lanes.filter(([kind]) => kind === "worker").map(([, n]) => n), expected.workers.map((worker) => worker.blocks));
+  const drawn = await page.evaluate(() => {
+    const { view } = window.ptosim;
+    view.spacer.style.height = "4000px"; view.height = 4000; view.draw();
+    return view.blocksDrawn;
+  });
+  assert.equal(drawn, sum(expected.workers.map((worker) => worker.blocks)));
+});
+
+await test("blocks stand where the schedule says", async (open) => {
+  const { page } = await open("plain");
+  const rows = fs.readFileSync(`${folder}/plain.csv`, "utf8").trim().split("\n").slice(1).map((line) => line.split(",").map(Number));
+  const found = await page.evaluate(() => {
+    const rows = [];
+    window.ptosim.data.lanes.filter((lane) => lane.kind === "worker").forEach((lane, worker) => {
+      for (let i = 0; i < lane.n; i += 1) {
+        rows.push([lane.task[i], lane.part.get(i) || 0, worker, window.ptosim.data.tasks.submit[lane.task[i]], lane.start[i] - lane.wait[i], lane.start[i], lane.end[i]]);
+      }
+    });
+    return rows;
+  });
+  const key = (row) => row.join(",");
+  assert.deepEqual(found.map(key).sort(), rows.map(key).sort());
+});
+
+await test("sums in the page are those of the result", async (open) => {
+  const { page } = await open("plain");
+  const expected = result("plain");
+  const parts = await page.evaluate((chart) => Array.from(document.querySelectorAll(`[data-chart="${chart}"] [data-part]`), (node) => [node.dataset.part, Number(node.dataset.cycles)]), "workers");
+  for (const account of Object.keys(expected.workers[0].accounts)) {
+    const shown = sum(parts.filter(([name]) => name === account).map(([, cycles]) => cycles));
+    assert.equal(shown, sum(expected.workers.map((worker) => worker.accounts[account])), account);
+  }
+  assert.equal(sum(parts.map(([, cycles]) => cycles)), expected.workers.length * expected.makespan);
+  const blame = await page.evaluate(() => Array.from(document.querySelectorAll("[data-blame]"), (row) => [row.dataset.blame, Number(row.dataset.cycles)]));
+  assert.deepEqual(Object.fromEntries(blame), expected.path.blame);
+  assert.equal(sum(blame.map(([, cycles]) => cycles)), expected.makespan);
+  const waits = await page.evaluate(() => Array.from(document.querySelectorAll(".histogram"), (node) => Array.from(node.children, (bar) => Number(bar.dataset.count)).reduce((a, b) => a + b, 0)));
+  assert.deepEqual(waits, [expected.latency.submit_to_ready.count, expected.latency.ready_to_start.count]);
+});
+
+await test("keys, buttons and the wheel zoom and move", async (open) => {
+  const { page } = await open("plain");
+  const span = () => page.evaluate(() => window.ptosim.view.view);
+  const whole = await span();
+  await page.focus("canvas");
+  await page.keyboard.press("+");
+  const nearer = await span();
+  assert.ok(nearer.to - nearer.from < whole.to - whole.from);
+  await page.keyboard.press("ArrowRight");
+  assert.ok((await span()).from > nearer.from);
+  await page.keyboard.press("0");
+  assert.deepEqual(await span(), whole);
+  await page.click("button[aria-label='Zoom in']");
+  assert.ok((await span()).to - (await span()).from < whole.to - whole.from);
+  await page.click("button[aria-label='Show the whole run']");
+  const box = await page.locator("canvas").boundingBox();
+  await page.mouse.move(box.x + 600, box.y + 60);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up("Control");
+  const after = await span();
+  assert.ok(after.to - after.from < whole.to - whole.from);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 500, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  assert.ok((await span()).from > after.from, "dragging to the left shows what comes later");
+});
+
+await test("a click shows producers and consumers, and they lead on", async (open) => {
+  const { page } = await open("plain");
+  const target = await page.evaluate(() => {
+    const { data, view, browser } = window.ptosim;
+    const task = data.tasks.first.findIndex((first, i) => i > 0 && first > data.tasks.first[i - 1]) - 1;
+    browser.goTo(task);
+    browser.select(null);
+    const place = view.tasks.place(task);
+    const lane = data.lanes[place.lane];
+    view.show(lane.start[place.row] - 50, lane.end[place.row] + 50);
+    view.draw();
+    return { task, x: view.x((lane.start[place.row] + lane.end[place.row]) / 2), y: view.y(view.laneOf.get(place.lane)) + view.row / 2, producers: view.tasks.producers(task).map((producer) => view.tasks.label(producer)), label: view.tasks.label(task) };
+  });
+  const box = await page.locator("canvas").boundingBox();
+  await page.mouse.move(box.x + target.x, box.y + target.y);
+  assert.ok((await page.locator(".tip").innerText()).includes(target.label));
+  await page.mouse.click(box.x + target.x, box.y + target.y);
+  assert.equal(await page.locator("#detail h3").innerText(), target.label);
+  const listed = await page.locator("[data-links='Producers'] button").allInnerTexts();
+  assert.deepEqual(listed, target.producers.slice(0, listed.length));
+  await page.locator("[data-links='Producers'] button").first().click();
+  assert.equal(await page.locator("#detail h3").innerText(), target.producers[0]);
+  await page.focus("canvas");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#detail").innerText(), "");
+  await page.keyboard.press(".");
+  assert.notEqual(await page.locator("#detail h3").innerText(), "");
+});
+
+await test("the search finds tasks and kernels", async (open) => {
+  const { page } = await open("plain");
+  const expected = result("plain");
+  const kernel = expected.kernels[0];
+  await page.keyboard.press("/");
+  await page.keyboard.type(kernel.name);
+  const found = await page.evaluate(() => window.ptosim.finder.found.length);
+  assert.equal(found, sum(expected.kernels.filter((other) => other.name.includes(kernel.name)).map((other) => other.count)));
+  await page.keyboard.press("Enter");
+  assert.match(await page.locator(".tools output").innerText(), /^1 of /);
+  await page.fill("#search", "#7");
+  assert.equal(await page.evaluate(() => window.ptosim.finder.found.every(({ lane, row }) => window.ptosim.data.lanes[lane].task[row] === 7)), true);
+  await page.fill("#search", "no such thing");
+  assert.match(await page.locator(".tools output").innerText(), /^0 blocks/);
+});
+
+await test("the kernel table sorts by every column", async (open) => {
+  const { page } = await open("plain");
+  const column = (n) => page.locator(`#kernel-table tbody tr td:nth-child(${n})`).allInnerTexts();
+  const numbers = async (n) => (await column(n)).map((text) => Number(text.replace(/[^\d.]/g, "")));
+  for (const n of [2, 3, 6]) {
+    await page.locator(`#kernel-table th:nth-child(${n}) button`).click();
+    const down = await numbers(n);
+    const sorted = [...down].sort((a, b) => b - a);
+    const isUp = (await page.locator(`#kernel-table th:nth-child(${n})`).getAttribute("aria-sort")) === "ascending";
+    assert.deepEqual(down, isUp ? sorted.reverse() : sorted);
+  }
+});
+
+await test("names are text, whatever they contain", async (open) => {
+  const { page } = await open("nasty");
+  const names = JSON.parse(fs.readFileSync(`${folder}/nasty-names.json`, "utf8"));
+  const shown = await page.evaluate((count) => Array.from({ length: count }, (_, task) => window.ptosim.view.tasks.label(task)), names.length);
+  assert.deepEqual(shown, names);
+  for (let task = 0; task < names.length; task += 1) {
+    await page.evaluate((task) => window.ptosim.browser.goTo(task), task);
+    assert.equal(await page.locator("#detail h3").evaluate((node) => node.textContent), names[task]);
+  }
+  assert.equal(await page.evaluate(() => document.querySelectorAll("main script, main img, main b b").length), 0);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+});
+
+await test("a deadlock shows what holds what", async (open) => {
+  const { page } = await open("stuck");
+  const text = await page.locator("#deadlock").innerText();
+  const { deadlock } = result("stuck");
+  assert.ok(text.includes(`Task ${deadlock.task}`) && text.includes(`Task ${deadlock.oldest.task}`), text);
+  for (const [key, value] of Object.entries(deadlock.needed)) assert.ok(text.includes(`--set ${key}=${value}`), text);
+});
+
+await test("a page made from a result alone says what is missing", async (open) => {
+  const { page } = await open("from-result");
+  assert.match(await page.locator("#timeline").innerText(), /holds no timeline/);
+  assert.ok(await page.locator("#kernel-table tbody tr").count() > 0);
+  const blocks = await open("from-schedule");
+  const lanes = await blocks.page.evaluate(() => window.ptosim.data.lanes.filter((lane) => lane.kind === "worker").map((lane) => lane.n));
+  assert.deepEqual(lanes, result("plain").workers.map((worker) => worker.blocks));
+});
+
+await test("nothing overlaps or is cut off, light and dark, wide and narrow, on paper", async (open) => {
+  for (const name of ["plain", "nasty", "stuck"]) {
+    for (const scheme of ["light", "dark"]) {
+      for (const width of [1280, 400]) {
+        const { page } = await open(name, { scheme, width });
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.equal(wide, 0, `${name} ${scheme} ${width}: ${wide} pixels too wide`);
+        const boxes = await page.evaluate(() => Array.from(document.querySelectorAll("h2, .card, figure, .tools > *, .bars > *, .legend > span"), (node) => {
+          const { x, y, width, height } = node.getBoundingClientRect();
+          return { x, y, width, height, text: node.textContent.slice(0, 40), inside: node.parentElement.className };
+        }).filter((box) => box.width > 0 && box.height > 0));
+        for (const box of boxes) assert.ok(box.x >= 0 && box.x + box.width <= width + 0.5, `${name} ${width}: "${box.text}" leaves the page`);
+        for (let i = 0; i < boxes.length; i += 1) {
+          for (let j = i + 1; j < boxes.length; j += 1) {
+            const [a, b] = [boxes[i], boxes[j]];
+            const overlap = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 1 && Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 1;
+            assert.ok(!overlap, `${name} ${scheme} ${width}: "${a.text}" and "${b.text}" overlap`);
+          }
+        }
+        await page.screenshot({ path: `${folder}/${name}-${scheme}-${width}.png`, fullPage: true });
+      }
+    }
+    const { page } = await open(name, { scheme: "dark" });
+    await page.emulateMedia({ media: "print" });
+    await settled(page);
+    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), "rgb(255, 255, 255)");
+    await page.screenshot({ path: `${folder}/${name}-print.png`, fullPage: true });
+  }
+});
+
+await test("a million blocks open and zoom quickly, ten thousand make a small file", async (open) => {
+  assert.ok(fs.statSync(`${folder}/small.html`).size < 2e6, "10 000 blocks take 2 MB or more");
+  for (const name of ["million-chain", "million-random"]) {
+    if (!fs.existsSync(`${folder}/${name}.html`)) continue;
+    const size = fs.statSync(`${folder}/${name}.html`).size;
+    assert.ok(size < 30e6, `${name}: ${size} bytes`);
+    const { page, milliseconds } = await open(name);
+    const zoom = await page.evaluate(async () => {
+      const { view } = window.ptosim;
+      const times = [];
+      for (let i = 0; i < 24; i += 1) {
+        view.zoom(1.7, view.data.end * 0.37);
+        view.draw();
+        times.push(view.frame);
+      }
+      view.fit();
+      view.draw();
+      times.push(view.frame);
+      return Math.max(...times);
+    });
+    const click = await page.evaluate(() => {
+      const started = performance.now();
+      window.ptosim.browser.goTo(500000);
+      return performance.now() - started;
+    });
+    const blocks = await page.evaluate(() => window.ptosim.data.lanes.reduce((sum, lane) => sum + (lane.kind === "worker" ? lane.n : 0), 0));
+    assert.equal(blocks, 1000000);
+    console.log(`      ${name}: ${(size / 1e6).toFixed(1)} MB, opens in ${milliseconds} ms, slowest frame ${zoom.toFixed(0)} ms, first click ${click.toFixed(0)} ms`);
+    assert.ok(milliseconds < LONGEST_OPEN_MS, `${name} opens in ${milliseconds} ms`);
+    assert.ok(zoom < LONGEST_OPEN_MS, `${name}: a frame takes ${zoom} ms`);
+  }
+});
+
+await browser.close();
+process.exit(failures ? 1 : 0);
