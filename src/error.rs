@@ -24,4 +24,13 @@ pub enum RunError {
         /// Task, line, value and remedy.
         message: String,
     },
+    /// A kernel failed or panicked; the message names task and kernel.
+    #[error("{0}")]
+    Kernel(String),
+    /// Something stays full for ever.
+    #[error("{0}")]
+    Stuck(String),
+    /// The host's threads do not do as they should.
+    #[error("{0}")]
+    Threads(String),
 }

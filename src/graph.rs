@@ -3,7 +3,7 @@
 //! The same orchestrator finds the dependencies, in a window in which nothing is ever consumed. For what must look ahead:
 //! policies that know costs beforehand, checks, statistics, exports. A run itself never needs it.
 
-use crate::config::{Limits, Machine};
+use crate::config::{Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::kernel::{Costs, Table};
@@ -125,6 +125,16 @@ impl Graph {
         }
         let consumers = producers.reversed();
         Ok(Graph { tasks, symbols: orchestrator.source().symbols().clone(), producers, consumers })
+    }
+
+    /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn survey(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
+        const MANY: u32 = 1 << 24;
+        let workers = Workers { clusters: MANY, cube: 0, vector: 0, ai_cpu: MANY, accelerator: MANY, any: 0 };
+        Graph::load(workload, &Machine { workers, ..machine.clone() })
     }
 
     /// Producers of a task, each once.

@@ -30,3 +30,11 @@ pub mod engine;
 pub mod report;
 
 pub mod check;
+
+pub mod size;
+
+pub mod sweep;
+
+pub mod export;
+
+pub use engine::threads::runtime;

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // When even this cannot be written, the exit code has to do.
             let _ = writeln!(anstream::stderr(), "{} {failure}", "error:".red().bold());
-            ExitCode::from(2)
+            ExitCode::from(failure.exit_code())
         }
     }
 }

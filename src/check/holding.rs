@@ -21,6 +21,8 @@ pub struct Holding {
     pub moments: Vec<Moment>,
     /// The allocations in each ring, in order.
     pub allocations: Vec<Vec<Allocation>>,
+    /// Tensor-map entries of all tasks.
+    pub all_tensors: u64,
 }
 
 /// A scope.
@@ -113,6 +115,7 @@ impl Holding {
                 Operation::Submit => walk.submit(&task),
             }
         }
+        walk.holding.all_tensors = walk.totals.iter().map(|totals| totals.tensors).sum();
         Ok(walk.holding)
     }
 

@@ -1,12 +1,12 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use ptosim::config::{ConfigError, Machine};
+use ptosim::engine;
 use ptosim::policy::{Choice, Config, Name};
 use ptosim::report::{Comparison, Output, Row};
 use ptosim::workload::{Program, Workload, WorkloadError};
-use ptosim::{engine, workload};
 use rayon::prelude::*;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -29,6 +29,8 @@ pub struct Args {
     policy_config: Option<String>,
     #[command(flatten)]
     machine: MachineArgs,
+    #[command(flatten)]
+    import: ImportArgs,
     /// Write the comparison as JSON; `-` writes it to standard output instead of the text
     #[arg(long, value_name = "FILE|-")]
     json: Option<String>,
@@ -43,8 +45,8 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
         return Err(Failure::Usage(format!("--json and --csv both write {path}; give them different files")));
     }
     let machine = args.machine.load()?;
-    let choices = args.choices()?;
-    let workload = open(&args.workload)?;
+    let choices = args.choices(&machine)?;
+    let workload = args.open(&machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
     let rows = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
@@ -66,9 +68,19 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 }
 
 impl Args {
+    /// The workload; a file or standard input is read once and kept.
+    fn open(&self, machine: &Machine) -> Result<Box<dyn Workload>, WorkloadError> {
+        let workload = self.import.open(&self.workload, machine)?;
+        if self.workload == "-" || Path::new(&self.workload).exists() {
+            return Ok(Box::new(Program::load(workload.as_ref())?));
+        }
+        Ok(workload)
+    }
+
     /// The policies asked for, each once, with the configuration they share.
-    fn choices(&self) -> Result<Vec<Choice>, ConfigError> {
-        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
+        let load = |path| Config::load(path, machine);
+        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
         let mut names: Vec<Name> = Vec::new();
         for name in &self.policies {
             let more = if name == "all" { Name::ALL.to_vec() } else { vec![name.trim().parse()?] };
@@ -83,15 +95,6 @@ impl Args {
         });
         Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
     }
-}
-
-/// The workload; a file or standard input is read once and kept.
-fn open(spec: &str) -> Result<Box<dyn Workload>, WorkloadError> {
-    let workload = workload::open(spec)?;
-    if spec == "-" || Path::new(spec).exists() {
-        return Ok(Box::new(Program::load(workload.as_ref())?));
-    }
-    Ok(workload)
 }
 
 fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Row {

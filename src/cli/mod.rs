@@ -2,6 +2,9 @@
 
 mod check;
 mod compare;
+mod convert;
+#[cfg(target_os = "linux")]
+mod device;
 mod diff;
 mod generate;
 mod kernels;
@@ -10,12 +13,17 @@ mod observe;
 mod report;
 mod reports;
 mod run;
+mod size;
+mod stat;
+mod sweep;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::RunError;
 use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
+use ptosim::sweep::SweepError;
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
@@ -46,12 +54,22 @@ pub struct Cli {
 enum Command {
     Run(run::Args),
     Check(check::Args),
-    Gen(generate::Args),
-    Kernels(kernels::Args),
+    Size(size::Args),
+    Sweep(sweep::Args),
     Compare(compare::Args),
+    Gen(generate::Args),
+    Convert(convert::Args),
+    Stat(stat::Args),
+    Kernels(kernels::Args),
     Diff(diff::Args),
     Report(report::Args),
     Machines(machines::Args),
+    #[cfg(target_os = "linux")]
+    Device(device::DeviceArgs),
+    #[cfg(target_os = "linux")]
+    Submit(device::SubmitArgs),
+    #[cfg(target_os = "linux")]
+    Inspect(device::InspectArgs),
 }
 
 impl Cli {
@@ -63,12 +81,22 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Check(args) => check::run(&args),
-            Command::Gen(args) => generate::run(&args),
-            Command::Kernels(args) => kernels::run(&args),
+            Command::Size(args) => size::run(&args),
+            Command::Sweep(args) => sweep::run(&args),
             Command::Compare(args) => compare::run(&args),
+            Command::Gen(args) => generate::run(&args),
+            Command::Convert(args) => convert::run(&args),
+            Command::Stat(args) => stat::run(&args),
+            Command::Kernels(args) => kernels::run(&args),
             Command::Diff(args) => diff::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Machines(args) => machines::run(&args),
+            #[cfg(target_os = "linux")]
+            Command::Device(args) => device::device(&args),
+            #[cfg(target_os = "linux")]
+            Command::Submit(args) => device::submit(&args),
+            #[cfg(target_os = "linux")]
+            Command::Inspect(args) => device::inspect(&args),
         }
     }
 }
@@ -103,6 +131,9 @@ pub enum Failure {
     /// Found by the engine.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A sweep.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     /// A file or standard output.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -112,6 +143,15 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// 1 when a run ended badly, 2 when it could not be done.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Run(RunError::Kernel(_) | RunError::Stuck(_) | RunError::Threads(_)) => 1,
+            _ => 2,
+        }
+    }
+
     /// Whether the reader of a pipe has gone.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
@@ -152,14 +192,15 @@ struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    fn load(&self) -> Result<Choice, ConfigError> {
-        let config = self.policy_config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    fn load(&self, machine: &Machine) -> Result<Choice, ConfigError> {
+        let load = |path| Config::load(path, machine);
+        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
         Choice::new(self.policy.as_deref(), config)
     }
 }
 
 /// The options about workloads that other programs wrote.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Traces of other programs")]
 struct ImportArgs {
     /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them

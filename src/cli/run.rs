@@ -2,6 +2,7 @@
 
 use super::observe::{Progress, Watch};
 use super::reports::{ReportArgs, Reports};
+use super::threads::ThreadArgs;
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
@@ -44,6 +45,8 @@ pub struct Args {
     schedule: Option<String>,
     #[command(flatten)]
     reports: ReportArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Print no report; a run that ends badly is still told on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -62,10 +65,10 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
-    let choice = args.policy.load()?;
+    let choice = args.policy.load(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
-    let mut report = simulate(workload.as_ref(), &machine, &choice, &mut outputs)?;
+    let mut report = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
     if args.reports.what_if {
         report.what_if = what_if(&report, |other| engine::simulate_with(workload.as_ref(), other, &choice, &mut ()))?;
     }
@@ -74,16 +77,19 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 }
 
 fn simulate(
+    args: &Args,
     workload: &dyn Workload,
     machine: &Machine,
     choice: &Choice,
     outputs: &mut Outputs,
 ) -> Result<Report, Failure> {
-    let mut report = if outputs.watch.is_idle() {
-        engine::run_with(workload, machine, choice, &mut ())
-    } else {
-        engine::run_with(workload, machine, choice, &mut outputs.watch)
-    }?;
+    let watch = &mut outputs.watch;
+    let mut report = match args.engine {
+        Engine::Virtual if watch.is_idle() => engine::run_with(workload, machine, choice, &mut ())?,
+        Engine::Virtual => engine::run_with(workload, machine, choice, watch)?,
+        Engine::Threads => args.threads.run(workload, machine, choice, watch)?,
+        Engine::Execute => args.threads.execute(workload, machine, choice, watch)?,
+    };
     outputs.watch.progress = None;
     outputs.watch.reports.complete(&mut report);
     report.notes.extend(workload.notes());
@@ -94,10 +100,8 @@ fn simulate(
 
 impl Args {
     fn check(&self) -> Result<(), Failure> {
-        let problem = if self.engine != Engine::Virtual {
-            let name = self.engine.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-            format!("engine `{name}` is not available in this build; use virtual")
-        } else if let Some((one, other, path)) = self.same_file() {
+        self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
+        let problem = if let Some((one, other, path)) = self.same_file() {
             format!("{one} and {other} both write {path}; give them different files")
         } else {
             return self.reports.check();

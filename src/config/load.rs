@@ -15,6 +15,15 @@ enum Scalar<'a> {
     Text(&'a str),
 }
 
+impl Scalar<'_> {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Scalar::Integer(_) => None,
+            Scalar::Text(text) => Some(text),
+        }
+    }
+}
+
 impl Machine {
     /// The built-in machine of this name, or the one described by this file. It is not validated yet, so that settings can
     /// still mend it.
@@ -90,12 +99,13 @@ impl Machine {
             })?;
             pairs.push((pair.0.trim(), pair.1.trim()));
         }
-        // Clusters first: a cube set beside them then shows as a contradiction, wherever it stands.
-        pairs.sort_by_key(|(key, _)| *key != "workers.clusters");
+        // Clusters first: a cube set beside them then shows as a contradiction, wherever it stands. A preset before what is
+        // set in detail.
+        pairs.sort_by_key(|(key, _)| *key != "workers.clusters" && *key != super::preset::KEY);
         pairs.into_iter().try_for_each(|(key, value)| self.set(key, value))
     }
 
-    /// Every dotted key that [`Machine::set`] takes, in alphabetical order.
+    /// Every dotted key that [`Machine::set`] takes and that a machine file shows, in alphabetical order.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         keys_of(&self.tree())
@@ -110,6 +120,9 @@ impl Machine {
     }
 
     fn assign(&mut self, key: &str, scalar: &Scalar) -> Result<(), String> {
+        if key == super::preset::KEY {
+            return super::preset::apply(&mut self.scheduler, scalar.text().unwrap_or_default());
+        }
         let mut tree = self.tree();
         let keys = keys_of(&tree);
         let slot = entry(&mut tree, key).ok_or_else(|| unknown_key(key, &keys))?;

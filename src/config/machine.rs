@@ -134,6 +134,11 @@ pub struct Rules {
     pub fanout_order: FanoutOrder,
     /// What happens to a task that finds its ready queue full.
     pub on_ready_queue_full: OnReadyFull,
+    /// So many completions that wait one behind the other are one job and pay `scheduler.complete` once; 0 and 1 are the
+    /// same.
+    pub completion_batch: u32,
+    /// With how many slots of each ring the run begins when the window adapts itself; 0 when it does not.
+    pub adaptive_window: u64,
 }
 
 /// Which hazards between regions make a dependency.

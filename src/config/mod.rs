@@ -5,6 +5,7 @@ mod bytes;
 mod load;
 pub mod machine;
 mod nearest;
+mod preset;
 #[cfg(test)]
 mod tests;
 mod validate;

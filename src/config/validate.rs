@@ -51,6 +51,14 @@ impl Machine {
             let (spare, window, most) = (limits.spare, limits.window, limits.window - 1);
             return Err(format!("limits.spare = {spare} of a window of {window} slots leaves none to use; try {most}"));
         }
+        let adaptive = self.rules.adaptive_window;
+        if adaptive > 0 && (!adaptive.is_power_of_two() || adaptive > limits.window) {
+            let (window, near) = (limits.window, adaptive.checked_next_power_of_two().unwrap_or(limits.window));
+            return Err(format!(
+                "rules.adaptive_window = {adaptive}: must be a power of two of at most limits.window = {window}; try {}",
+                near.min(window)
+            ));
+        }
         if limits.heap > 1 << 60 {
             return Err(format!("limits.heap = {}: must be at most 2^60 bytes", limits.heap));
         }
@@ -58,11 +66,7 @@ impl Machine {
     }
 
     fn check_clocks(&self) -> Result<(), String> {
-        at_least_one("clock_mhz", self.clock_mhz)?;
-        if self.scheduler.threads == 0 {
-            return Err("scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1".into());
-        }
-        Ok(())
+        at_least_one("clock_mhz", self.clock_mhz)
     }
 }
 

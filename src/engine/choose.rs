@@ -1,13 +1,19 @@
 //! From the name of a policy to a run under its type.
 
-use super::{BlockRow, Observer, RunError, simulate, simulate_under};
+use super::{BlockRow, Observer, RunError, simulate_under};
 use crate::config::{Limits, Machine};
 use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::machine::Crew;
+use crate::policy::bmf::Bmf;
+use crate::policy::cyber::Cyber;
 use crate::policy::heft::{self, Heft};
+use crate::policy::orleans::Orleans;
 use crate::policy::predictive::{self, Predictive};
-use crate::policy::{Choice, Lifo, Name, Ordered, PerWorker, Plan, Random, Shortest, StaticList, Steal};
+use crate::policy::ray::Ray;
+use crate::policy::{
+    Choice, Lifo, Name, Ordered, PerWorker, Plan, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
+};
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
 
@@ -21,8 +27,42 @@ pub fn simulate_with<O: Observer>(
     choice: &Choice,
     observer: &mut O,
 ) -> Result<Report, RunError> {
+    if observer.watches() {
+        let mut watching: &mut dyn Observer = observer;
+        return simulate_chosen(workload, machine, choice, &mut watching);
+    }
+    simulate_chosen(workload, machine, choice, &mut ())
+}
+
+/// Compiled twice for every policy: for the observer that does not look, and for all others.
+fn simulate_chosen<O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    choice: &Choice,
+    observer: &mut O,
+) -> Result<Report, RunError> {
     match choice.name {
-        Name::Pto => simulate(workload, machine, observer),
+        Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
+        Name::CyberClassic => {
+            let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::CyberChoreography => {
+            let policy = Cyber::choreography(choice.config.scheduler_conf.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Orleans => {
+            let policy = Orleans::new(choice.config.orleans.clone(), machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Bmf => {
+            let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
+        Name::Ray => {
+            let policy = Ray::new(&choice.config.ray, workload, machine)?;
+            simulate_under(workload, machine, policy, observer)
+        }
         Name::PerWorker => simulate_under(workload, machine, PerWorker::new(machine), observer),
         Name::Steal => simulate_under(workload, machine, Steal::new(machine), observer),
         Name::Predictive => {
@@ -61,7 +101,7 @@ fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
     };
     let mut recorder = Recorder::default();
     let policy = Ordered::new(Predictive::new(predictive::ranks(&graph)), &roomy);
-    let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
+    let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut (&mut recorder as &mut dyn Observer))?;
     Ok(Plan::new(&recorder.blocks(), graph.tasks.len(), report.makespan))
 }
 

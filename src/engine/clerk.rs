@@ -79,6 +79,12 @@ impl Clerk {
         (span > 0).then_some(phase)
     }
 
+    /// Cycles spent waiting for a slot until now.
+    pub(super) fn blocked_on_window(&self, now: u64) -> u64 {
+        let is_blocked = matches!(self.stage, Duty::Blocked { on: Resource::Window, .. });
+        self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
+    }
+
     /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
     pub(super) fn close(&mut self, now: u64) -> Option<Phase> {
         let Duty::Blocked { on, .. } = self.stage else { return self.turn(self.stage, now) };

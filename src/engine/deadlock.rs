@@ -1,59 +1,68 @@
 //! Explains a run that got stuck, and finds the sizes with which it would have finished.
 
-use super::clerk::Duty;
-use super::virtual_time::Sim;
-use super::{Observer, RunError};
+use super::RunError;
 use crate::config::{Limits, Machine};
-use crate::id::TaskId;
-use crate::policy::Policy;
+use crate::id::{Symbol, TaskId};
+use crate::orchestrator::Orchestrator;
 use crate::report::{Deadlock, OldestTask, Report, ScopeFact};
-use crate::sync::Local;
-use crate::window::{Resource, SlotRef, State, Window};
+use crate::sync::{Sharing, Word};
+use crate::window::{NONE, Resource, SlotRef, State, Window};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A run in which nothing can happen and work is left, as an engine leaves it.
+pub(super) struct Scene<'a, S: Sharing> {
+    pub(super) window: &'a Window<S>,
+    pub(super) orchestrator: &'a Orchestrator,
+    pub(super) machine: &'a Machine,
+    /// What the orchestrator waits for.
+    pub(super) blocked: Option<Resource>,
+    /// The instant.
+    pub(super) at: u64,
+    /// Line of the task in a slot.
+    pub(super) line: &'a dyn Fn(SlotRef) -> Option<u64>,
+}
 
 /// The facts about a run in which nothing can happen and work is left.
-pub(super) fn explain<P: Policy, O: Observer>(sim: &Sim<'_, P, O>) -> Deadlock {
-    let blocked = match sim.clerk.stage {
-        Duty::Blocked { on, .. } => Some(on),
-        _ => None,
-    };
-    let ring_index = if blocked.is_some() { sim.orchestrator.ring() } else { stuck_ring(&sim.window) };
-    let ring = sim.window.ring(ring_index);
-    let limits = &sim.machine.limits;
-    let needs = sim.orchestrator.needs(&sim.window);
+pub(super) fn explain<S: Sharing>(scene: &Scene<'_, S>) -> Deadlock {
+    let Scene { window, orchestrator, machine, blocked, at, .. } = *scene;
+    let ring_index = if blocked.is_some() { orchestrator.ring() } else { stuck_ring(window) };
+    let ring = window.ring(ring_index);
+    let limits = &machine.limits;
+    let needs = orchestrator.needs(window);
     let (size, used, wanted) = match blocked {
         Some(Resource::Window) | None => {
             (limits.window, ring.submitted() - ring.retired(), u64::from(blocked.is_some()))
         }
         Some(Resource::Heap) => (limits.heap, ring.heap_used(), needs.heap),
         Some(Resource::Deps) => (limits.deps, ring.deps_used(), needs.deps),
-        Some(Resource::Tensors) => (limits.tensors, sim.window.tensors(), needs.tensors),
+        Some(Resource::Tensors) => (limits.tensors, window.tensors(), needs.tensors),
     };
     Deadlock {
         resource: blocked.map_or("policy", Resource::name).into(),
         ring: ring_index,
-        task: blocked.map(|_| sim.orchestrator.next_task()),
-        name: blocked.map(|_| sim.orchestrator.task_name()),
-        line: blocked.and_then(|_| sim.orchestrator.source().line()),
-        at: sim.now,
+        task: blocked.map(|_| orchestrator.next_task()),
+        name: blocked.map(|_| orchestrator.task_name()),
+        line: blocked.and_then(|_| orchestrator.source().line()),
+        at,
         current: ring.submitted(),
         last_task_alive: ring.retired(),
         size,
         used,
         wanted,
-        oldest: (ring.retired() < ring.submitted()).then(|| oldest(sim, sim.window.at(ring_index, ring.retired()))),
+        oldest: (ring.retired() < ring.submitted()).then(|| oldest(scene, window.at(ring_index, ring.retired()))),
         needed: BTreeMap::new(),
     }
 }
 
 /// The first ring with a task that is not retired.
-fn stuck_ring(window: &Window<Local>) -> u32 {
+fn stuck_ring<S: Sharing>(window: &Window<S>) -> u32 {
     let is_stuck = |&ring: &u32| window.ring(ring).retired() < window.ring(ring).submitted();
     (0..window.n_rings()).find(is_stuck).unwrap_or(0)
 }
 
-fn oldest<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot_ref: SlotRef) -> OldestTask {
-    let (window, slot) = (&sim.window, sim.window.slot(slot_ref));
+fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
+    let (window, slot) = (scene.window, scene.window.slot(slot_ref));
     let not_done = |slot: SlotRef| window.slot(slot).state() < State::Completed;
     let mut producers = Vec::new();
     window.each_producer(slot_ref, |producer| {
@@ -63,10 +72,10 @@ fn oldest<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot_ref: SlotRef) -> Old
     });
     OldestTask {
         task: slot.task(),
-        name: sim.name_of(slot_ref),
-        line: sim.times(slot_ref).line,
+        name: name_of(window, scene.orchestrator, slot_ref),
+        line: (scene.line)(slot_ref),
         state: slot.state().name().into(),
-        held_by_scopes: scopes_holding(sim, slot_ref),
+        held_by_scopes: scopes_holding(scene, slot_ref),
         waits_for_consumers: consumers(window, slot_ref)
             .into_iter()
             .filter(|&s| not_done(s))
@@ -76,12 +85,22 @@ fn oldest<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot_ref: SlotRef) -> Old
     }
 }
 
-fn task_in(window: &Window<Local>) -> impl Fn(SlotRef) -> TaskId + '_ {
+/// Name of the task in a slot.
+pub(super) fn name_of<S: Sharing>(window: &Window<S>, orchestrator: &Orchestrator, slot: SlotRef) -> String {
+    let slot = window.slot(slot);
+    let symbols = orchestrator.source().symbols();
+    match slot.job.name.load(Relaxed) {
+        NONE => format!("task{}", slot.task()),
+        name => symbols.name(Symbol(name)).to_string(),
+    }
+}
+
+fn task_in<S: Sharing>(window: &Window<S>) -> impl Fn(SlotRef) -> TaskId + '_ {
     |slot| window.slot(slot).task()
 }
 
 /// Tasks in flight that are linked to a producer, whatever its state.
-fn consumers(window: &Window<Local>, producer: SlotRef) -> Vec<SlotRef> {
+fn consumers<S: Sharing>(window: &Window<S>, producer: SlotRef) -> Vec<SlotRef> {
     let mut list = Vec::new();
     for ring in 0..window.n_rings() {
         for position in window.ring(ring).retired()..window.ring(ring).submitted() {
@@ -97,10 +116,10 @@ fn consumers(window: &Window<Local>, producer: SlotRef) -> Vec<SlotRef> {
 }
 
 /// The open scopes that hold the task in a slot.
-fn scopes_holding<P: Policy, O: Observer>(sim: &Sim<'_, P, O>, slot: SlotRef) -> Vec<ScopeFact> {
-    let holds = |scope: &&crate::orchestrator::Scope| scope.holds(&sim.window, slot);
-    let open = sim.orchestrator.scopes().iter();
-    let enclosing = sim.machine.rules.scope_hold == crate::config::ScopeHold::Enclosing;
+fn scopes_holding<S: Sharing>(scene: &Scene<'_, S>, slot: SlotRef) -> Vec<ScopeFact> {
+    let holds = |scope: &&crate::orchestrator::Scope| scope.holds(scene.window, slot);
+    let open = scene.orchestrator.scopes().iter();
+    let enclosing = scene.machine.rules.scope_hold == crate::config::ScopeHold::Enclosing;
     let innermost = open.clone().position(|scope| holds(&scope));
     let Some(innermost) = innermost else { return Vec::new() };
     let outermost = if enclosing { 0 } else { innermost };

@@ -19,10 +19,12 @@ pub(super) enum Job {
 }
 
 /// A job in progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Running {
     end: u64,
     job: Job,
+    /// Completions that take effect with it, the next one last.
+    more: Vec<Job>,
 }
 
 /// All threads and their queue.
@@ -60,6 +62,24 @@ impl Jobs {
         Some(job)
     }
 
+    /// The next job if it is a completion, for the thread that has just taken another one.
+    pub(super) fn take_completion(&mut self) -> Option<Job> {
+        if !matches!(self.queue.front(), Some(Job::Complete(_) | Job::Join(_))) {
+            return None;
+        }
+        self.report.jobs += 1;
+        self.queue.pop_front()
+    }
+
+    /// Keeps a thread busy with completions taken together now.
+    pub(super) fn run_batch(&mut self, mut batch: Vec<Job>, now: u64, cost: u64) {
+        self.report.complete += cost;
+        batch.reverse();
+        if let Some(job) = batch.pop() {
+            self.running.push(Running { end: now.saturating_add(cost), job, more: batch });
+        }
+    }
+
     /// Keeps a thread busy with a job taken now.
     pub(super) fn run(&mut self, job: Job, now: u64, cost: u64) {
         match job {
@@ -67,7 +87,7 @@ impl Jobs {
             Job::Complete(_) | Job::Join(_) => self.report.complete += cost,
             Job::Dispatch(_) => self.report.dispatch += cost,
         }
-        self.running.push(Running { end: now.saturating_add(cost), job });
+        self.running.push(Running { end: now.saturating_add(cost), job, more: Vec::new() });
     }
 
     /// The first started of the jobs that end now.
@@ -77,6 +97,9 @@ impl Jobs {
             return None;
         }
         let index = self.running.iter().position(|running| running.end == now)?;
+        if let Some(next) = self.running[index].more.pop() {
+            return Some(std::mem::replace(&mut self.running[index].job, next));
+        }
         Some(self.running.remove(index).job)
     }
 

@@ -6,7 +6,7 @@ use crate::config::Machine;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
-use crate::policy::{Choice, Policy, Pto, QueueLimit};
+use crate::policy::{Choice, Policy};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
 use crate::window::{SlotRef, Window};
@@ -15,14 +15,21 @@ use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
 
+mod adaptive;
+mod blocks;
 mod choose;
 mod clerk;
 mod deadlock;
 mod events;
+pub mod execute;
+mod failures;
 mod family;
+mod follow_up;
 mod jobs;
+mod submission;
 mod tally;
 mod tell;
+pub mod threads;
 mod virtual_time;
 
 pub use choose::simulate_with;
@@ -58,7 +65,7 @@ pub fn run_with<O: Observer>(
 /// # Errors
 /// As [`run`].
 pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
-    simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer)
+    simulate_with(workload, machine, &Choice::default(), observer)
 }
 
 /// As [`simulate`], under any policy.
@@ -71,6 +78,10 @@ pub fn simulate_under<P: Policy, O: Observer>(
     policy: P,
     observer: &mut O,
 ) -> Result<Report, RunError> {
+    if machine.scheduler.threads == 0 {
+        let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
+        return Err(crate::config::ConfigError::Setting(message.into()).into());
+    }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
     let mut sim = Sim::new(machine, orchestrator, policy, observer).with_controls(workload.controls()?);
@@ -81,10 +92,8 @@ pub fn simulate_under<P: Policy, O: Observer>(
         }
         return Err(error);
     }
-    if O::WATCHES {
-        sim.tell_end();
-    }
-    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(deadlock::explain(&sim)) };
+    sim.tell_end();
+    let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
     let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
@@ -120,6 +129,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     let mut notes: Vec<_> =
         moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     notes.append(&mut sim.notes);
+    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);
     let mut high_water = sim.tally.high_water();
@@ -154,18 +164,28 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         what_if: Vec::new(),
         policy_report: sim.policy.report(),
         verdict: String::new(),
+        threads: None,
     }
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.
 pub trait Observer {
     /// Whether it looks at all; what is only computed for observers is left out otherwise.
-    const WATCHES: bool = true;
+    #[inline]
+    fn watches(&self) -> bool {
+        true
+    }
 
     /// A block started on a worker. A MIX block gives one row for each of its workers.
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let _ = (row, names);
+    }
+
+    /// The block that this worker leads ends now.
+    #[inline]
+    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+        let _ = (leader, now);
     }
 
     /// A task was published; its producers are linked in the window.
@@ -288,7 +308,73 @@ pub struct BlockRow {
     pub kind: TaskType,
 }
 
+/// Any observer, told through a table, so that engines are compiled once and not once for every observer.
+impl Observer for &mut dyn Observer {
+    fn block(&mut self, row: &BlockRow, names: &Symbols) {
+        (**self).block(row, names);
+    }
+
+    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        (**self).submitted(task, slot, window, now);
+    }
+
+    fn consumed(&mut self, task: TaskId, now: u64) {
+        (**self).consumed(task, now);
+    }
+
+    fn retired(&mut self, retired: &Retired, now: u64) {
+        (**self).retired(retired, now);
+    }
+
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        (**self).ready(task, slot, kind, now);
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        (**self).withdrawn(kind, now);
+    }
+
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        (**self).placed(placed, now);
+    }
+
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        (**self).job(job, step, now);
+    }
+
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        (**self).orchestrator(phase, from, now);
+    }
+
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        (**self).occupied(ring, window, now);
+    }
+
+    fn policy_acts(&mut self, now: u64) {
+        (**self).policy_acts(now);
+    }
+
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        (**self).child_released(slot, now);
+    }
+
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        (**self).finished(names, now);
+    }
+
+    fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
+        (**self).cancelled(task, cause, now);
+    }
+
+    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+        (**self).block_ends(leader, now);
+    }
+}
+
 /// The observer that does not look.
 impl Observer for () {
-    const WATCHES: bool = false;
+    #[inline]
+    fn watches(&self) -> bool {
+        false
+    }
 }

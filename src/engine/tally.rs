@@ -1,11 +1,12 @@
 //! Counts and distributions collected while a run goes on.
 
 use crate::config::{Machine, WorkerCosts};
-use crate::id::WorkerType;
+use crate::id::{TaskType, WorkerType};
+use crate::machine::own_type;
 use crate::report::{Bounds, Ended, HighWater, KernelReport, Latency, RingHighWater};
 use crate::sync::Sharing;
 use crate::window::{NONE, Window};
-use crate::workload::Symbols;
+use crate::workload::{Cost, Submit, Symbols};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -26,10 +27,10 @@ pub(super) struct Tally {
 
 /// Blocks of one kernel.
 #[derive(Clone, Copy, Default)]
-struct KernelCount {
-    count: u64,
-    total: u64,
-    max: u64,
+pub(super) struct KernelCount {
+    pub(super) count: u64,
+    pub(super) total: u64,
+    pub(super) max: u64,
 }
 
 /// Values below this are counted one by one.
@@ -129,24 +130,7 @@ impl Tally {
     }
 
     pub(super) fn kernels(&self, symbols: &Symbols) -> Vec<KernelReport> {
-        let all: u64 = self.kernels.iter().map(|kernel| kernel.total).sum();
-        let used = self.kernels.iter().enumerate().filter(|(_, kernel)| kernel.count > 0);
-        let mut list: Vec<_> = used
-            .map(|(index, kernel)| KernelReport {
-                name: match index as u32 {
-                    0 => "(unnamed)".into(),
-                    index => symbols.name(crate::id::Symbol(index - 1)).into(),
-                },
-                count: kernel.count,
-                total: kernel.total,
-                share: if all == 0 { 0.0 } else { kernel.total as f64 / all as f64 },
-                mean: kernel.total as f64 / kernel.count as f64,
-                max: kernel.max,
-            })
-            .collect();
-        debug_assert_eq!(NONE.wrapping_add(1), 0, "no kernel is index 0");
-        list.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
-        list
+        kernel_list(&self.kernels, symbols)
     }
 
     pub(super) fn latencies(&mut self) -> BTreeMap<String, Latency> {
@@ -164,6 +148,28 @@ impl Tally {
     pub(super) fn high_water(&self) -> HighWater {
         HighWater { rings: self.rings.clone(), tensors: self.tensors, ..HighWater::default() }
     }
+}
+
+/// Kernels by total cycles, descending. Index 0 is no kernel, the others are symbols plus one.
+pub(super) fn kernel_list(kernels: &[KernelCount], symbols: &Symbols) -> Vec<KernelReport> {
+    let all: u64 = kernels.iter().map(|kernel| kernel.total).sum();
+    let used = kernels.iter().enumerate().filter(|(_, kernel)| kernel.count > 0);
+    let mut list: Vec<_> = used
+        .map(|(index, kernel)| KernelReport {
+            name: match index as u32 {
+                0 => "(unnamed)".into(),
+                index => symbols.name(crate::id::Symbol(index - 1)).into(),
+            },
+            count: kernel.count,
+            total: kernel.total,
+            share: if all == 0 { 0.0 } else { kernel.total as f64 / all as f64 },
+            mean: kernel.total as f64 / kernel.count as f64,
+            max: kernel.max,
+        })
+        .collect();
+    debug_assert_eq!(NONE.wrapping_add(1), 0, "no kernel is index 0");
+    list.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
+    list
 }
 
 /// Cycles a task adds to every path through it, and what comes before the first.
@@ -202,8 +208,29 @@ pub(super) struct Work {
 
 impl Work {
     #[inline]
-    pub(super) fn add(&mut self, kind: WorkerType, cycles: u64, blocks: u64) {
+    fn add(&mut self, kind: WorkerType, cycles: u64, blocks: u64) {
         self.by_type[kind as usize] += u128::from(cycles) * u128::from(blocks);
+    }
+
+    /// Enters the work of a task; returns the cycles of its longest part, if it has any.
+    #[inline]
+    pub(super) fn book(&mut self, task: &Submit, kind: TaskType, cost: Cost) -> Option<u64> {
+        let blocks = u64::from(task.blocks);
+        let (cube, vector) = match cost {
+            Cost::Cycles(cycles) => (cycles, cycles),
+            Cost::PerKind { cube, vector } => (cube, vector),
+        };
+        if let Some(own) = own_type(kind) {
+            self.add(own, cube, blocks);
+            return Some(cube);
+        }
+        if kind == TaskType::None {
+            return None;
+        }
+        let units = task.units;
+        self.add(WorkerType::Cube, cube, blocks * u64::from(units.cube));
+        self.add(WorkerType::Vector, vector, blocks * u64::from(units.vector));
+        Some(if units.cube == 0 { 0 } else { cube }.max(if units.vector == 0 { 0 } else { vector }))
     }
 
     /// The bounds of a run.

@@ -20,7 +20,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Tells the observer how far a job is.
     #[inline]
     pub(super) fn tell(&mut self, job: Job, step: JobStep) {
-        if !O::WATCHES {
+        if !self.observer.watches() {
             return;
         }
         let (kind, slot, worker) = match job {
@@ -34,7 +34,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     #[inline]
     pub(super) fn tell_placed(&mut self, leader: u32) {
-        if O::WATCHES {
+        if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let (slot, task) = (block.slot, self.window.slot(block.slot));
             let is_last = block.index + 1 == task.job.blocks.load(Relaxed);
@@ -53,7 +53,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn turn(&mut self, duty: Duty) {
         let since = self.clerk.since;
         if let Some(phase) = self.clerk.turn(duty, self.now)
-            && O::WATCHES
+            && self.observer.watches()
         {
             self.observer.orchestrator(phase, since, self.now);
         }

@@ -5,8 +5,10 @@
 
 mod costs;
 mod expr;
+mod msprof;
 mod table;
 
 pub use costs::Costs;
 pub use expr::Expr;
+pub use msprof::from_msprof;
 pub use table::{Combine, Model, Roofline, Rule, Table};

@@ -234,13 +234,18 @@ impl Orchestrator {
     /// A message about the task at hand.
     #[must_use]
     pub fn blame(&self, message: &str) -> String {
-        let place = match (self.source.origin(), self.source.line()) {
+        format!("{}task {} `{}`: {message}", self.place(), self.next, self.task_name())
+    }
+
+    /// Where the operation at hand stands, as the beginning of a message.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match (self.source.origin(), self.source.line()) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
             (Some(file), None) => format!("{file}: "),
             (None, Some(line)) => format!("line {line}: "),
             (None, None) => String::new(),
-        };
-        format!("{place}task {} `{}`: {message}", self.next, self.task_name())
+        }
     }
 
     /// Name of the task at hand.
@@ -271,6 +276,15 @@ impl Orchestrator {
             }
         }
         (self.path, self.poisoned) = (found.path, found.poisoned);
+    }
+
+    /// Finds the producers of the task at hand again, after more tasks turned out to have ended badly.
+    #[cold]
+    pub fn look_again<S: Sharing>(&mut self, window: &Window<S>) {
+        for producer in &self.producers {
+            window.unmark(producer.slot);
+        }
+        self.find_producers(window);
     }
 
     /// What the task at hand needs now; producers consumed in the meantime no longer count.
@@ -349,6 +363,10 @@ impl Orchestrator {
         let mut published = Published { edges: 0, cancelled: None };
         for producer in &self.producers {
             if window.slot(producer.slot).task() != producer.task {
+                // It retired while this task waited, and this task may even have its slot.
+                if self.bad.contains(&producer.task) {
+                    published.cancelled = Some(producer.task);
+                }
                 continue;
             }
             if window.link(slot_ref, producer.slot) != Linked::Consumed {

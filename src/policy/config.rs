@@ -1,23 +1,32 @@
 //! The policy configuration: a TOML file with `[policy]` and a table for each policy that has settings.
+//!
+//! Apollo's own `.conf` files and BMF's own graphs in JSON are read as they are.
 
-use super::Name;
-use crate::config::{ConfigError, nearest};
-use serde::{Deserialize, Deserializer};
+use super::settings::{self, Field, Kind};
+use super::{Name, bmf, cyber, orleans, ray};
+use crate::config::{ConfigError, Machine, nearest};
+use serde::Deserialize;
+use std::path::Path;
 
 /// Settings of all policies; every one has a default.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Which policy, and the seed of those that roll dice.
     pub policy: PolicyTable,
+    /// Of `cyber_classic` and `cyber_choreography`.
+    pub scheduler_conf: cyber::Conf,
+    /// Of `orleans`.
+    pub orleans: orleans::Config,
+    /// Of `bmf`.
+    pub bmf: bmf::Config,
+    /// Of `ray`.
+    pub ray: ray::Config,
 }
 
 /// `[policy]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug)]
 pub struct PolicyTable {
     /// The policy to use when the command does not say.
-    #[serde(deserialize_with = "name")]
     pub name: Option<Name>,
     /// Of `random`; printed in its report.
     pub seed: u64,
@@ -29,19 +38,45 @@ impl Default for PolicyTable {
     }
 }
 
-fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Name>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map(Some).map_err(serde::de::Error::custom)
+/// The tables of a file.
+const TABLES: &[Field] = &[
+    Field { name: "policy", kind: Kind::Table(POLICY) },
+    Field { name: "scheduler_conf", kind: Kind::Ignored },
+    Field { name: "orleans", kind: Kind::Ignored },
+    Field { name: "bmf", kind: Kind::Ignored },
+    Field { name: "ray", kind: Kind::Ignored },
+];
+
+const POLICY: &[Field] = &[Field { name: "name", kind: Kind::Text }, Field { name: "seed", kind: Kind::Count }];
+
+/// The tables that are filled straight from TOML.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Plain {
+    bmf: bmf::Config,
+    ray: ray::Config,
 }
 
 impl Config {
-    /// Reads a configuration file.
+    /// Reads a configuration file: a `.conf` of Apollo, a graph of BMF in `.json`, or TOML. Times in a graph of BMF are
+    /// seconds and become cycles of the machine's clock.
     ///
     /// # Errors
     /// When it cannot be read, or a key or value is wrong; the message names file, line and remedy.
-    pub fn load(path: &str) -> Result<Config, ConfigError> {
+    pub fn load(path: &str, machine: &Machine) -> Result<Config, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
-        Config::parse(&text, path)
+        let of = |name| PolicyTable { name: Some(name), ..PolicyTable::default() };
+        match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+            Some("conf") => {
+                let scheduler_conf = cyber::Conf::from_proto(&text, path)?;
+                Ok(Config { policy: of(cyber_name(&scheduler_conf)), scheduler_conf, ..Config::default() })
+            }
+            Some("json") => {
+                let bmf = bmf::Config::from_graph_json(&text, path, machine.clock_mhz)?;
+                Ok(Config { policy: of(Name::Bmf), bmf, ..Config::default() })
+            }
+            _ => Config::parse(&text, path),
+        }
     }
 
     /// Reads the text of a TOML file; `origin` is its name, for messages.
@@ -49,37 +84,71 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
-        toml::from_str(text).map_err(|error| {
+        let document = settings::from_toml(text, origin)?;
+        for (table, remedy) in MACHINE_TABLES {
+            if let Some(node) = document.field(table) {
+                let line = node.line;
+                return Err(ConfigError::Setting(format!("{origin}:{line}: [{table}] is not of a policy; {remedy}")));
+            }
+        }
+        settings::check(&document, TABLES, origin)?;
+        let Plain { bmf, ray } = toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start).min(text.len());
             let line = text[..offset].matches('\n').count() + 1;
             ConfigError::Setting(format!("{origin}:{line}: {}", explain(error.message())))
-        })
+        })?;
+        let config = Config {
+            policy: policy_table(&document, origin)?,
+            scheduler_conf: cyber::Conf::from_toml(text, origin)?,
+            orleans: orleans::Config::from_toml(text, origin)?,
+            bmf,
+            ray,
+        };
+        config.bmf.validate()?;
+        Ok(config)
     }
 }
 
-/// A message in our words: an unknown key with the nearest known one, and machine settings sent where they belong.
+fn policy_table(document: &settings::Node, origin: &str) -> Result<PolicyTable, ConfigError> {
+    let mut table = PolicyTable::default();
+    let Some(policy) = document.field("policy") else { return Ok(table) };
+    if let Some(node) = policy.field("name")
+        && let settings::Tree::Text(name) = &node.tree
+    {
+        let named = name.parse().map_err(|error| ConfigError::Setting(format!("{origin}:{}: {error}", node.line)))?;
+        table.name = Some(named);
+    }
+    if let Some(settings::Tree::Number(seed)) = policy.field("seed").map(|node| &node.tree) {
+        table.seed = u64::try_from(*seed).unwrap_or(0);
+    }
+    Ok(table)
+}
+
+/// The policy that a configuration of Cyber asks for.
+fn cyber_name(conf: &cyber::Conf) -> Name {
+    match conf.mode().0 {
+        cyber::Mode::Classic => Name::CyberClassic,
+        cyber::Mode::Choreography => Name::CyberChoreography,
+    }
+}
+
+/// Tables that belong to the machine, and where their settings are made.
+const MACHINE_TABLES: [(&str, &str); 3] = [
+    ("machine", "workers are set in the machine file, such as --set workers.cube=2"),
+    ("pto", "sizes and rules are set in the machine file, such as --set limits.window=1024"),
+    ("cost", "costs are set in the machine file, such as --set cost.preset=low"),
+];
+
+/// A message in our words: an unknown key with the nearest known one.
 fn explain(message: &str) -> String {
     let mut words = message.trim().split('`');
     let Some(key) = words.nth(1).filter(|_| message.starts_with("unknown field")) else {
         return message.trim().replace('\n', " ");
     };
-    if let Some(remedy) = machine_setting(key) {
-        return format!("[{key}] is not of a policy; {remedy}");
-    }
     let known: Vec<&str> = words.skip(1).step_by(2).collect();
     match nearest(key, known.iter().copied()) {
-        Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
-        None => format!("unknown key `{key}`; the keys are {}", known.join(", ")),
-    }
-}
-
-/// Where the settings of the machine are made.
-fn machine_setting(table: &str) -> Option<&'static str> {
-    match table {
-        "machine" => Some("workers are set in the machine file, such as --set workers.cube=2"),
-        "pto" => Some("sizes and rules are set in the machine file, such as --set limits.window=1024"),
-        "cost" => Some("costs are set in the machine file, such as --set cost.preset=low"),
-        _ => None,
+        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
+        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
     }
 }
 
@@ -103,7 +172,9 @@ mod tests {
     fn mistakes_name_line_and_remedy() {
         let told = refused("[policy]\nname = \"randm\"\n");
         assert!(told.starts_with("p.toml:2: unknown policy `randm`; did you mean `random`?"), "{told}");
-        assert_eq!(refused("[policy]\nsed = 7\n"), "p.toml:2: unknown key `sed`; did you mean `seed`?");
+        assert_eq!(refused("[policy]\nsed = 7\n"), "p.toml:2: unknown field `sed`; did you mean `seed`?");
+        assert_eq!(refused("[bmf]\ntime_oot = 7\n"), "p.toml:2: unknown field `time_oot`; did you mean `time_out`?");
+        assert_eq!(refused("[orlens]\n"), "p.toml:1: unknown field `orlens`; did you mean `orleans`?");
         assert!(refused("\n[pto]\nready = 7\n").starts_with("p.toml:2: [pto] is not of a policy"));
         assert!(refused("[policy\n").starts_with("p.toml:1: "));
     }

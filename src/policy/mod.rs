@@ -3,17 +3,22 @@
 //! A policy is told which tasks are READY and asked to place blocks. Dependencies, window, heap and accounts are never its
 //! business. It is a type parameter of the engine, so that the default policy costs nothing.
 
+pub mod bmf;
 pub mod config;
+pub mod cyber;
 pub mod heft;
 mod lifo;
 mod ordered;
+pub mod orleans;
 mod own_queues;
 mod per_worker;
 pub mod predictive;
 mod pto;
 mod queue_book;
 mod random;
+pub mod ray;
 mod select;
+pub mod settings;
 mod shortest;
 pub mod static_list;
 mod steal;
@@ -106,6 +111,12 @@ pub trait Policy {
         false
     }
 
+    /// Nothing but a timer of the policy can happen any more, and work is left; true if the policy changed that.
+    fn on_idle(&mut self, now: u64) -> bool {
+        let _ = now;
+        false
+    }
+
     /// Its counters for the report.
     fn report(&self) -> serde_json::Value {
         serde_json::Value::Object(serde_json::Map::new())
@@ -167,6 +178,8 @@ pub enum AfterEnd {
     Complete,
     /// The policy runs it again: all its blocks are to be placed once more.
     Again,
+    /// Its end is not processed: it stays in the window and releases nothing. For runs that are halted.
+    Abandon,
 }
 
 /// What a policy wants of the engine.

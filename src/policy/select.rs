@@ -11,6 +11,16 @@ pub enum Name {
     /// First in, first out per type, worker with the smallest clock: the PTO runtime itself.
     #[default]
     Pto,
+    /// Apollo Cyber RT: priorities in groups that own processors.
+    CyberClassic,
+    /// Apollo Cyber RT: routines pinned to processors, and a pool.
+    CyberChoreography,
+    /// Orleans: activations that run one task at a time.
+    Orleans,
+    /// BMF: nodes of a stream graph with timestamps and back-pressure.
+    Bmf,
+    /// `RayScheduler`: timed release, tokens by source.
+    Ray,
     /// A ready queue for every worker.
     PerWorker,
     /// The same with stealing.
@@ -31,8 +41,13 @@ pub enum Name {
 
 impl Name {
     /// Every policy, in the order in which tables show them.
-    pub const ALL: [Name; 9] = [
+    pub const ALL: [Name; 14] = [
         Name::Pto,
+        Name::CyberClassic,
+        Name::CyberChoreography,
+        Name::Orleans,
+        Name::Bmf,
+        Name::Ray,
         Name::PerWorker,
         Name::Steal,
         Name::Predictive,
@@ -48,6 +63,11 @@ impl Name {
     pub fn name(self) -> &'static str {
         match self {
             Name::Pto => "pto",
+            Name::CyberClassic => "cyber_classic",
+            Name::CyberChoreography => "cyber_choreography",
+            Name::Orleans => "orleans",
+            Name::Bmf => "bmf",
+            Name::Ray => "ray",
             Name::PerWorker => "per_worker",
             Name::Steal => "steal",
             Name::Predictive => "predictive",

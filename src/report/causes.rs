@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_nobody_keeps_is_forgotten_and_shared_beginnings_stay() {
         let mut chains = Chains::new();
-        let mut grow = |chains: &mut Chains, cause, to| chains.extend(cause, Activity::Run, to, Subject::default());
+        let grow = |chains: &mut Chains, cause, to| chains.extend(cause, Activity::Run, to, Subject::default());
         let a = grow(&mut chains, ROOT, 5);
         let kept = chains.hold(a);
         let b = grow(&mut chains, a, 9);

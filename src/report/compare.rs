@@ -254,7 +254,7 @@ fn word(outcome: Outcome) -> &'static str {
 }
 
 /// The plain numbers among a policy's counters that are not 0: `stolen 12, longest_queue 4`.
-fn counters(value: &serde_json::Value) -> String {
+pub(super) fn counters(value: &serde_json::Value) -> String {
     let entries = value.as_object().into_iter().flatten();
     let numbers = entries.filter_map(|(key, value)| value.as_u64().filter(|&number| number > 0).map(|n| (key, n)));
     numbers.take(4).map(|(key, number)| format!("{key} {}", group(number))).collect::<Vec<_>>().join(", ")
@@ -289,7 +289,7 @@ fn verdict(rows: &[Row]) -> String {
     let rival = finished.iter().find(|(name, of)| *name == "pto" && of.makespan > best.makespan);
     let rival = rival.or_else(|| finished.iter().rev().find(|(_, of)| of.makespan > best.makespan));
     if let Some(&(other, figures)) = rival {
-        sentences.push(reason(other, best, figures));
+        sentences.push(reason(winner, best, other, figures));
     }
     if best.makespan == best.lower_bound {
         sentences.push("That is the lower bound: no policy can be better on this machine.".into());
@@ -305,7 +305,7 @@ fn verdict(rows: &[Row]) -> String {
 }
 
 /// How much later the other one ends, and the account that shrank most, over all workers.
-fn reason(other: &str, best: &Figures, figures: &Figures) -> String {
+fn reason(winner: &str, best: &Figures, other: &str, figures: &Figures) -> String {
     let later = about((figures.makespan - best.makespan) as f64 / figures.makespan as f64);
     let mut sentence = format!("That is {later} less than {other} needs ({}).", group(figures.makespan));
     let total = |figures: &Figures| {
@@ -317,7 +317,7 @@ fn reason(other: &str, best: &Figures, figures: &Figures) -> String {
     let saved = ours.entries().into_iter().zip(theirs.entries()).skip(1);
     let saved = saved.map(|((name, ours), (_, theirs))| (theirs.saturating_sub(ours), name));
     if let Some((cycles, name)) = saved.max_by_key(|&(cycles, _)| cycles).filter(|&(cycles, _)| cycles > 0) {
-        let _ = write!(sentence, " Its workers spend {} less {}.", count(cycles, "cycle"), cause(name));
+        let _ = write!(sentence, " Under {winner} workers spend {} less {}.", count(cycles, "cycle"), cause(name));
     }
     sentence
 }
@@ -357,8 +357,8 @@ mod tests {
         let told = verdict(&[row("pto", 200, 150), row("heft", 100, 50), Row::failed("bmf", "no nodes")]);
         assert_eq!(
             told,
-            "heft wins with 100 cycles. That is 50 % less than pto needs (200). Its workers spend 100 cycles less \
-             waiting for producers: what others wait for runs earlier. That is the lower bound: no policy can be better \
+            "heft wins with 100 cycles. That is 50 % less than pto needs (200). Under heft workers spend 100 cycles \
+             less waiting for producers: what others wait for runs earlier. That is the lower bound: no policy can be better \
              on this machine. Not completed under bmf."
         );
     }

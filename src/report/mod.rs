@@ -14,9 +14,11 @@ mod deadlock;
 mod diff;
 mod dot;
 mod export;
+mod host;
 mod html;
 mod json;
 mod memory;
+mod operations;
 mod output;
 mod pack;
 mod path_csv;
@@ -24,6 +26,7 @@ mod perfetto;
 #[cfg(test)]
 mod sample;
 mod spread;
+mod statistics;
 mod table;
 mod text;
 mod timeline;
@@ -45,9 +48,11 @@ pub use export::{BlockFacts, Counter, Export, Form, Lane, Slice};
 pub use html::{Recording, write_html};
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
+pub use operations::Operations;
 pub use output::{Output, OutputError};
 pub use path_csv::write_paths;
 pub use perfetto::Perfetto;
+pub use statistics::{Fan, Footprint, Statistics, TypeWork};
 pub use table::columns;
 pub use text::render;
 pub use timeline::Timeline;
@@ -118,6 +123,43 @@ pub struct Report {
     pub policy_report: serde_json::Value,
     /// What holds this run back and what to try, in plain words.
     pub verdict: String,
+    /// Figures of the host, if it ran on host threads; never cycles.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub threads: Option<ThreadsReport>,
+}
+
+/// A run on host threads, in nanoseconds of the host.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ThreadsReport {
+    /// `free` or `deterministic`.
+    pub mode: String,
+    /// CPUs of the host.
+    pub host_cpus: u64,
+    /// Threads that complete tasks; with 0 whoever ends a task does.
+    pub schedulers: u64,
+    /// Threads that run the blocks of all workers.
+    pub executors: u64,
+    /// From the first operation to the end of the last thread.
+    pub wall_ns: u64,
+    /// Of one task, on average.
+    pub ns_per_task: f64,
+    /// Throughput.
+    pub tasks_per_second: f64,
+    /// In nanoseconds, of one task in 64.
+    pub latency: BTreeMap<String, Latency>,
+    /// Sleeping threads woken.
+    pub wake_ups: u64,
+    /// Times a thread went to sleep.
+    pub parks: u64,
+    /// Attempts on a queue that had to be repeated because of another thread.
+    pub contention: u64,
+    /// Tasks run by the thread that made them READY, without a queue.
+    pub handed_on: u64,
+    /// Times the orchestrator had to wait for room.
+    pub orchestrator_waits: u64,
+    /// Seed of the faults made on purpose, if any were.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inject_seed: Option<u64>,
 }
 
 /// How a run ended.

@@ -54,6 +54,7 @@ pub(super) fn waits_for_dependencies() -> Report {
         what_if: Vec::new(),
         policy_report: json!({}),
         verdict: String::new(),
+        threads: None,
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! The text carries colours as escape codes; who prints it to something else than a terminal strips them (`anstream` does).
 
+use super::compare::counters;
+use super::host;
 use super::table::{numbers, plain};
 use super::words::{count, decimal, duration, group, percent, share, wrap};
 use super::{Blame, Outcome, Report, TypeReport};
@@ -26,6 +28,14 @@ pub fn render(report: &Report, width: usize) -> String {
     }
     for note in &report.notes {
         let _ = write!(text, "\n{}\n", wrap(&format!("note: {note}"), width));
+    }
+    if let Some(threads) = &report.threads {
+        section(&mut text, "On the host", host::figures(threads));
+        section(&mut text, "Waiting times of one task in 64, in ns", host::latencies(threads));
+        if threads.mode == "free" {
+            section(&mut text, "Most in use", high_water(report));
+            return text;
+        }
     }
     let types = report.by_type();
     section(&mut text, "Where the worker cycles went", accounts(&types, width));
@@ -167,6 +177,10 @@ fn runtime(report: &Report, width: usize) -> Table {
     table.add_row(["orchestrator".to_owned(), orchestrator(report)]);
     table.add_row(["scheduler".to_owned(), scheduler(report)]);
     table.add_row(["bounds".to_owned(), bounds(report)]);
+    let counters = counters(&report.policy_report);
+    if !counters.is_empty() {
+        table.add_row(["policy".to_owned(), counters]);
+    }
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 2));
     });

@@ -4,6 +4,7 @@
 //! account of those, and gives the remedy that belongs to it.
 
 use super::deadlock::explain;
+use super::host;
 use super::words::{about, count, group, list, share};
 use super::{Ended, Outcome, Report, TypeReport};
 use crate::id::WorkerType;
@@ -28,7 +29,10 @@ pub fn verdict(report: &Report) -> String {
             group(report.ended.completed),
             count(report.tasks, "task")
         ),
-        (Outcome::Completed, _) => completed(report),
+        (Outcome::Completed, _) => match &report.threads {
+            Some(threads) if threads.mode == "free" => host::verdict(report, threads),
+            _ => completed(report),
+        },
     }
 }
 

@@ -4,12 +4,16 @@
 //! no kernels, no workers and no files. It holds numbers and positions only, never pointers. `README.md` beside this file
 //! tells the protocol.
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod ring;
 mod slot;
+mod span;
 mod state;
 
 pub use ring::{HeapPiece, Ring};
 pub use slot::{Description, NONE, Slot, SlotRef, flag};
+pub use span::{AnyBytes, Span};
 pub use state::State;
 
 use crate::config::{FanoutOrder, Limits};
@@ -17,14 +21,14 @@ use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use slot::CLOSED;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+#[cfg(not(loom))]
 use zerocopy::FromZeros;
 
 /// All rings of a machine.
 pub struct Window<S: Sharing> {
-    slots: Box<[Slot<S>]>,
-    entries: Box<[Entry<S>]>,
-    rings: Box<[Ring<S>]>,
-    tensors: S::U64,
+    slots: Span<Slot<S>>,
+    entries: Span<Entry<S>>,
+    rings: Span<Ring<S>>,
     size: u32,
     usable: u64,
     deps: u32,
@@ -33,10 +37,38 @@ pub struct Window<S: Sharing> {
     fanout_order: FanoutOrder,
 }
 
+/// Slots, dependency entries and rings.
+pub type Arrays<S> = (Span<Slot<S>>, Span<Entry<S>>, Span<Ring<S>>);
+
+/// How many of everything a window has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lengths {
+    /// Slots.
+    pub slots: usize,
+    /// Dependency entries.
+    pub entries: usize,
+    /// Rings.
+    pub rings: usize,
+}
+
+impl Lengths {
+    /// Those of validated sizes.
+    #[must_use]
+    pub fn of(limits: &Limits) -> Lengths {
+        let rings = limits.rings as usize;
+        let slots = limits.window as usize * rings;
+        // A task cannot have more producers than there are slots, so more entries than that would never be used.
+        let deps = limits.deps.min((slots as u64).saturating_mul(slots as u64));
+        let deps = deps.min(u64::from(CLOSED - 1) / u64::from(limits.rings));
+        Lengths { slots, entries: deps as usize * rings, rings }
+    }
+}
+
 /// A dependency: belongs to the consumer, hangs in the producer's list.
 #[repr(C)]
-#[derive(FromZeros)]
-struct Entry<S: Sharing> {
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
+pub struct Entry<S: Sharing> {
     consumer: S::U32,
     producer: S::U32,
     /// Next older consumer of the same producer, or [`NONE`].
@@ -103,6 +135,11 @@ pub enum Linked {
 
 /// Told what a completion leads to.
 pub trait Outcomes {
+    /// This producer is about to be counted off for this consumer, which therefore cannot be READY yet.
+    #[inline]
+    fn releasing(&mut self, producer: SlotRef, consumer: SlotRef) {
+        let _ = (producer, consumer);
+    }
     /// The last thing this task waited for is done: it is READY now.
     fn ready(&mut self, slot: SlotRef);
     /// This task waits for nothing but its admission.
@@ -115,18 +152,21 @@ impl<S: Sharing> Window<S> {
     /// An empty window of validated sizes.
     #[must_use]
     pub fn new(limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
-        let n_slots = limits.window as usize * limits.rings as usize;
-        // A task cannot have more producers than there are slots, so more entries than that would never be used.
-        let deps = limits.deps.min((limits.window * u64::from(limits.rings)).saturating_mul(n_slots as u64));
-        let deps = deps.min(u64::from(CLOSED - 1) / u64::from(limits.rings)) as u32;
+        let Lengths { slots, entries, rings } = Lengths::of(limits);
+        Window::over((zeroed(slots).into(), zeroed(entries).into(), zeroed(rings).into()), limits, fanout_order)
+    }
+
+    /// A window over arrays of the [`Lengths`] that belong to `limits`, as its last user left them.
+    #[must_use]
+    pub fn over(arrays: Arrays<S>, limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
+        let (slots, entries, rings) = arrays;
         Window {
-            slots: zeroed(n_slots),
-            entries: zeroed(deps as usize * limits.rings as usize),
-            rings: zeroed(limits.rings as usize),
-            tensors: S::U64::new(0),
             size: limits.window as u32,
             usable: limits.window - limits.spare,
-            deps,
+            deps: (entries.len() / rings.len()) as u32,
+            slots,
+            entries,
+            rings,
             heap: limits.heap,
             tensor_limit: limits.tensors,
             fanout_order,
@@ -159,7 +199,7 @@ impl<S: Sharing> Window<S> {
     /// Tensor-map entries in use.
     #[inline]
     pub fn tensors(&self) -> u64 {
-        self.tensors.load(Relaxed) // Ordering: a count for reports; reservations are the orchestrator's own.
+        self.rings.iter().map(Ring::tensors_used).sum()
     }
 
     /// The ring of a slot.
@@ -214,6 +254,18 @@ impl<S: Sharing> Window<S> {
         self.slot(slot).mark.swap(consumer.0, Relaxed) != consumer.0 // Ordering: the orchestrator's own word.
     }
 
+    /// Forgets who has met this slot.
+    pub fn unmark(&self, slot: SlotRef) {
+        self.slot(slot).mark.store(u64::MAX, Relaxed); // Ordering: the orchestrator's own word.
+    }
+
+    /// First byte, inside the heap of its ring, of the piece of `bytes` bytes that the task in a slot reserved.
+    #[must_use]
+    pub fn heap_base(&self, slot: SlotRef, bytes: u64) -> u64 {
+        // Ordering: Relaxed; for the orchestrator, which reserved it.
+        self.slot(slot).heap_end.load(Relaxed).saturating_sub(bytes).checked_rem(self.heap).unwrap_or(0)
+    }
+
     /// Takes what a task needs, in the order window, heap, dependency entries, tensor-map entries. `scopes` hold it.
     ///
     /// # Errors
@@ -239,9 +291,7 @@ impl<S: Sharing> Window<S> {
         if let Some(piece) = piece {
             state.take_heap(piece);
         }
-        if needs.tensors > 0 {
-            self.tensors.fetch_add(needs.tensors, Relaxed);
-        }
+        state.take_tensors(needs.tensors);
         state.take_slot();
         Ok(slot_ref)
     }
@@ -313,10 +363,11 @@ impl<S: Sharing> Window<S> {
     #[inline]
     fn hold(&self, slot: SlotRef) -> bool {
         let refs = &self.slot(slot).refs;
-        let mut count = refs.load(Relaxed); // Ordering: the exchange decides.
+        // Ordering: Acquire pairs with `release`: who finds 0 sees how the task ended.
+        let mut count = refs.load(Acquire);
         while count > 0 {
             // Ordering: AcqRel pairs with `release`: either this comes before the last release or finds 0.
-            match refs.compare_exchange(count, count + 1, AcqRel, Relaxed) {
+            match refs.compare_exchange(count, count + 1, AcqRel, Acquire) {
                 Ok(_) => return true,
                 Err(found) => count = found,
             }
@@ -338,22 +389,26 @@ impl<S: Sharing> Window<S> {
     /// One thing less to wait for; true if it was the last, which makes the task READY.
     #[inline]
     pub fn satisfy(&self, slot: SlotRef) -> bool {
+        self.count_down(slot) == 0
+    }
+
+    /// One thing less to wait for; returns how many are left. Unless it was the last, the task may be anywhere in its life by
+    /// the time the caller looks again.
+    #[inline]
+    fn count_down(&self, slot: SlotRef) -> u32 {
         let slot = self.slot(slot);
         // Ordering: AcqRel, every decrement: the last one sees what all the others wrote before.
-        if slot.fanin.fetch_sub(1, AcqRel) == 1 {
+        let left = slot.fanin.fetch_sub(1, AcqRel) - 1;
+        if left == 0 {
             slot.state.become_state(State::Ready);
-            return true;
         }
-        false
+        left
     }
 
     /// A block of the task started.
     #[inline]
     pub fn start(&self, slot: SlotRef) {
-        let slot = self.slot(slot);
-        if slot.state() == State::Ready {
-            slot.state.become_state(State::Running);
-        }
+        self.slot(slot).state.start();
     }
 
     /// How many consumers are linked and wait for it.
@@ -399,10 +454,11 @@ impl<S: Sharing> Window<S> {
             let consumer = entry.consumer.load(Relaxed);
             // Read before the consumer is released: it may run, retire and give the entry away at once.
             index = entry.next.load(Relaxed);
-            if self.satisfy(consumer) {
-                outcomes.ready(consumer);
-            } else if self.slot(consumer).fanin() == 1 {
-                outcomes.unblocked(consumer);
+            outcomes.releasing(slot_ref, consumer);
+            match self.count_down(consumer) {
+                0 => outcomes.ready(consumer),
+                1 => outcomes.unblocked(consumer),
+                _ => {}
             }
         }
         let first = slot.deps_first.load(Relaxed);
@@ -437,37 +493,64 @@ impl<S: Sharing> Window<S> {
         }
     }
 
-    /// Whether `slot` holds the oldest task of its ring.
+    /// Whether `slot`, consumed by the caller, holds the oldest task of its ring, so that the ring can be advanced.
     #[inline]
     pub fn is_oldest(&self, slot: SlotRef) -> bool {
+        // The caller wrote CONSUMED; whoever advances the ring up to this slot writes the counter, passes its own fence and
+        // looks at the state. One of the two sees what the other wrote.
+        S::fence();
         let ring = self.ring_of(slot);
         self.at(ring, self.ring(ring).retired()) == slot
     }
 
-    /// Retires consumed tasks in the order in which they entered the ring; returns how many. Only one caller at a time.
+    /// Retires consumed tasks in the order in which they entered the ring; returns how many. One caller at a time does it; who
+    /// comes second leaves it to the first, who looks again after giving the right back.
     #[inline]
     pub fn advance(&self, ring: u32, mut retired: impl FnMut(SlotRef)) -> u64 {
-        let state = self.ring(ring);
-        let before = state.retired();
-        while state.retired() < state.submitted() {
-            let slot_ref = self.at(ring, state.retired());
-            let slot = self.slot(slot_ref);
-            if slot.state() != State::Consumed {
+        if !S::SHARED {
+            return self.retire(ring, &mut retired);
+        }
+        let mut count = 0;
+        while self.ring(ring).try_take_right() {
+            count += self.retire(ring, &mut retired);
+            self.ring(ring).give_right_back();
+            // Pairs with the fence in `is_oldest`, for a task consumed while the right was taken.
+            S::fence();
+            if self.consumed_oldest(ring).is_none() {
                 break;
             }
+        }
+        count
+    }
+
+    /// Only for the holder of the advance right.
+    #[inline]
+    fn retire(&self, ring: u32, retired: &mut impl FnMut(SlotRef)) -> u64 {
+        let state = self.ring(ring);
+        let mut count = 0;
+        while let Some(slot_ref) = self.consumed_oldest(ring) {
+            let slot = self.slot(slot_ref);
+            // Ordering: Relaxed; written at the reservation, seen through the state.
             state.return_deps(slot.deps_reserved.load(Relaxed));
             let heap_end = slot.heap_end.load(Relaxed);
             if heap_end > 0 {
                 state.return_heap(heap_end);
             }
-            let tensors = u64::from(slot.tensors.load(Relaxed));
-            if tensors > 0 {
-                self.tensors.fetch_sub(tensors, Relaxed);
-            }
-            state.return_slot();
+            state.return_tensors(slot.tensors.load(Relaxed));
             retired(slot_ref);
+            // The slot may have a new tenant from here on.
+            state.return_slot();
+            count += 1;
         }
-        state.retired() - before
+        count
+    }
+
+    /// The oldest task of a ring, if it is consumed.
+    #[inline]
+    fn consumed_oldest(&self, ring: u32) -> Option<SlotRef> {
+        let (oldest, submitted) = (self.ring(ring).retired(), self.ring(ring).submitted());
+        let slot = self.at(ring, oldest);
+        (oldest < submitted && self.slot(slot).state() == State::Consumed).then_some(slot)
     }
 
     /// Chains a task to the list of its scope.
@@ -483,7 +566,13 @@ impl<S: Sharing> Window<S> {
     }
 }
 
+#[cfg(loom)]
+fn zeroed<T: Default>(count: usize) -> Box<[T]> {
+    (0..count).map(|_| T::default()).collect()
+}
+
 /// Zeroed memory that the system hands out page by page as it is touched.
+#[cfg(not(loom))]
 fn zeroed<T: FromZeros>(count: usize) -> Box<[T]> {
     <[T]>::new_box_zeroed_with_elems(count).expect("memory for a window of validated size")
 }

@@ -1,14 +1,16 @@
 //! Counters of one ring: slots, heap bytes and dependency entries in use.
 //!
 //! Every counter only grows; a place in a ring is its counter modulo the size. What the orchestrator writes and what the
-//! scheduler writes stand on different cache lines.
+//! holder of the advance right writes stand on different cache lines, so each word has one writer at a time.
 
 use crate::sync::{Sharing, Word};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+#[cfg(not(loom))]
 use zerocopy::FromZeros;
 
 /// One ring. All zeros is an empty one.
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 #[repr(C)]
 pub struct Ring<S: Sharing> {
     orchestrator: Taken<S>,
@@ -16,7 +18,8 @@ pub struct Ring<S: Sharing> {
 }
 
 /// Written by the orchestrator, read by the scheduler.
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 #[repr(C, align(128))]
 struct Taken<S: Sharing> {
     slots: S::U64,
@@ -26,10 +29,13 @@ struct Taken<S: Sharing> {
     deps_place: S::U32,
     /// Allocations made.
     allocations: S::U64,
+    /// Tensor-map entries taken.
+    tensors: S::U64,
 }
 
 /// Written by whoever advances the ring, read by the orchestrator.
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 #[repr(C, align(128))]
 struct Returned<S: Sharing> {
     slots: S::U64,
@@ -37,6 +43,10 @@ struct Returned<S: Sharing> {
     deps: S::U64,
     /// Allocations returned.
     allocations: S::U64,
+    /// Tensor-map entries returned.
+    tensors: S::U64,
+    /// 1 while somebody advances the ring.
+    right: S::U32,
 }
 
 /// A contiguous piece of the heap ring.
@@ -91,6 +101,13 @@ impl<S: Sharing> Ring<S> {
         self.orchestrator.deps.load(Relaxed) - self.scheduler.deps.load(Acquire)
     }
 
+    /// Tensor-map entries in use by tasks of this ring.
+    #[inline]
+    pub fn tensors_used(&self) -> u64 {
+        // Ordering: Acquire pairs with the Release in `return_tensors`; the other word is the orchestrator's own.
+        self.orchestrator.tensors.load(Relaxed) - self.scheduler.tensors.load(Acquire)
+    }
+
     fn no_allocations(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `return_heap`; the other word is the orchestrator's own.
         self.orchestrator.allocations.load(Relaxed) == self.scheduler.allocations.load(Acquire)
@@ -113,7 +130,7 @@ impl<S: Sharing> Ring<S> {
             self.scheduler.heap_tail.store(piece.base, Release); // Ordering: pairs with the Acquire of `heap_tail`.
         }
         self.orchestrator.heap_top.store(piece.end(), Relaxed);
-        self.orchestrator.allocations.fetch_add(1, Relaxed);
+        add_own(&self.orchestrator.allocations, 1, Relaxed);
     }
 
     /// Takes dependency entries; returns the place of the first.
@@ -126,30 +143,63 @@ impl<S: Sharing> Ring<S> {
         let next = u64::from(first) + u64::from(count);
         let next = if next >= u64::from(size) { next - u64::from(size) } else { next };
         self.orchestrator.deps_place.store(next as u32, Relaxed);
-        self.orchestrator.deps.fetch_add(u64::from(count), Relaxed);
+        add_own(&self.orchestrator.deps, u64::from(count), Relaxed);
         first
     }
 
     #[inline]
+    pub(super) fn take_tensors(&self, count: u64) {
+        if count > 0 {
+            add_own(&self.orchestrator.tensors, count, Relaxed); // Ordering: the orchestrator's own word.
+        }
+    }
+
+    #[inline]
     pub(super) fn take_slot(&self) {
-        self.orchestrator.slots.fetch_add(1, Release); // Ordering: pairs with the Acquire of `submitted`.
+        add_own(&self.orchestrator.slots, 1, Release); // Ordering: pairs with the Acquire of `submitted`.
     }
 
     #[inline]
     pub(super) fn return_heap(&self, end: u64) {
         self.scheduler.heap_tail.store(end, Release); // Ordering: pairs with the Acquire of `heap_tail`.
-        self.scheduler.allocations.fetch_add(1, Release); // Ordering: pairs with the Acquire of `no_allocations`.
+        add_own(&self.scheduler.allocations, 1, Release); // Ordering: pairs with the Acquire of `no_allocations`.
     }
 
     #[inline]
     pub(super) fn return_deps(&self, count: u32) {
         if count > 0 {
-            self.scheduler.deps.fetch_add(u64::from(count), Release); // Ordering: pairs with `deps_used`.
+            add_own(&self.scheduler.deps, u64::from(count), Release); // Ordering: pairs with `deps_used`.
         }
     }
 
     #[inline]
     pub(super) fn return_slot(&self) {
-        self.scheduler.slots.fetch_add(1, Release); // Ordering: pairs with the Acquire of `retired`.
+        add_own(&self.scheduler.slots, 1, Release); // Ordering: pairs with the Acquire of `retired`.
     }
+
+    #[inline]
+    pub(super) fn return_tensors(&self, count: u32) {
+        if count > 0 {
+            add_own(&self.scheduler.tensors, u64::from(count), Release); // Ordering: pairs with `tensors_used`.
+        }
+    }
+
+    /// Takes the right to advance the ring, if nobody has it.
+    #[inline]
+    pub(super) fn try_take_right(&self) -> bool {
+        // Ordering: Acquire pairs with the Release of `give_right_back`: the next holder sees what the last one returned.
+        self.scheduler.right.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    /// Gives the right back.
+    #[inline]
+    pub(super) fn give_right_back(&self) {
+        self.scheduler.right.store(0, Release); // Ordering: pairs with the Acquire of `try_take_right`.
+    }
+}
+
+/// Adds to a word that only the caller writes, which needs no atomic addition.
+#[inline]
+fn add_own<W: Word<u64>>(word: &W, count: u64, order: Ordering) {
+    word.store(word.load(Relaxed) + count, order); // Ordering: Relaxed, its own word.
 }

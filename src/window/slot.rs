@@ -10,6 +10,7 @@ use crate::id::{TaskId, TaskType};
 use crate::sync::{Sharing, Word};
 use crate::workload::{Cost, Units};
 use std::sync::atomic::Ordering::Relaxed;
+#[cfg(not(loom))]
 use zerocopy::FromZeros;
 
 /// A slot anywhere in the window: ring × size + position.
@@ -22,7 +23,8 @@ pub const NONE: u32 = u32::MAX;
 pub(super) const CLOSED: u32 = u32::MAX - 1;
 
 /// A task in flight. All zeros is a vacant slot.
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 #[repr(C, align(128))]
 pub struct Slot<S: Sharing> {
     /// Tenant and state, one word, so that a slot is never mistaken for its next tenant.
@@ -53,7 +55,8 @@ pub struct Slot<S: Sharing> {
 
 /// What a task was asked to do. Written before it is published.
 #[repr(C)]
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 pub struct Description<S: Sharing> {
     /// Cycles of a block; on the cube for a MIX block.
     pub cycles: S::U64,
@@ -171,6 +174,8 @@ impl<S: Sharing> Description<S> {
     /// Sets a flag.
     #[inline]
     pub fn set(&self, flag: u32) {
-        self.flags.store(self.flags.load(Relaxed) | flag, Relaxed);
+        // Ordering: Relaxed; whoever decides on a flag learns of it through the count or the list that led there. One
+        // operation, because a producer's failure and the task's own admission may set flags at the same time.
+        self.flags.fetch_or(flag, Relaxed);
     }
 }

@@ -5,6 +5,7 @@
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+#[cfg(not(loom))]
 use zerocopy::FromZeros;
 
 /// Where a task stands in its life.
@@ -40,7 +41,8 @@ impl State {
 }
 
 /// Tenant × 8 + state.
-#[derive(FromZeros)]
+#[cfg_attr(not(loom), derive(FromZeros))]
+#[cfg_attr(loom, derive(Default))]
 #[repr(transparent)]
 pub(super) struct StateWord<S: Sharing>(S::U64);
 
@@ -68,6 +70,16 @@ impl<S: Sharing> StateWord<S> {
     pub(super) fn reserve(&self, task: TaskId) {
         debug_assert!(matches!(self.state(), State::Free | State::Consumed), "slot still in use by {:?}", self.task());
         self.0.store(task.0 << 3 | State::Pending as u64, Release); // Ordering: pairs with the Acquire of `state`.
+    }
+
+    /// From READY to RUNNING, by whoever starts a block first; the others find it done.
+    #[inline]
+    pub(super) fn start(&self) {
+        let word = self.0.load(Relaxed); // Ordering: the exchange decides.
+        if word & 7 == State::Ready as u64 {
+            // Ordering: Release pairs with the Acquire of `state`. A failure means that another block started first.
+            let _ = self.0.compare_exchange(word, word & !7 | State::Running as u64, Release, Relaxed);
+        }
     }
 
     /// The next state of the same tenant.

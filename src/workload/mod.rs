@@ -4,6 +4,7 @@
 //! order. Every name is already resolved: a dependency is a [`TaskId`](crate::id::TaskId), a buffer a [`BufferId`], a
 //! region a range of bytes inside its buffer. Nothing is held in memory but the operation at hand and the tables of names.
 
+pub mod binary;
 pub mod builder;
 pub mod generate;
 pub mod import;
@@ -22,6 +23,7 @@ pub use trace::{Stdin, TraceFile};
 pub use write::{WriteError, write_trace};
 
 use crate::id::BufferId;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
 
@@ -134,7 +136,7 @@ pub enum Operation {
 }
 
 /// A timed command to the policy (`control` operation).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// Cycle at which it acts, before anything else of that cycle.
     pub at: u64,

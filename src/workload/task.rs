@@ -1,6 +1,7 @@
 //! One task as a program submits it.
 
 use crate::id::{BufferId, Symbol, TaskId, TaskType};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The data of a `submit` operation. One value is filled again and again, so that reading a program allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
@@ -195,7 +196,8 @@ pub struct NewBuffer {
 }
 
 /// Fields that only policies read; every one has a default.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PolicyFields {
     /// Cyber: the coroutine this task activates.
     pub routine: Option<String>,
@@ -206,6 +208,7 @@ pub struct PolicyFields {
     /// Cyber choreography: processor it is pinned to; -1 is the pool.
     pub processor: Option<i32>,
     /// Orleans: scheduling context. `Some(None)` is an explicit null.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "explicit_null")]
     pub activation: Option<Option<String>>,
     /// Orleans: kind of work item.
     pub work_item: Option<WorkItem>,
@@ -227,8 +230,13 @@ pub struct PolicyFields {
     pub args: Option<serde_json::Value>,
 }
 
+/// A field that is there and null differs from one that is not there.
+fn explicit_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
 /// Ray: when a task is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ScheduleAt {
     /// A cycle of the run.
     Cycle(u64),
@@ -237,7 +245,7 @@ pub enum ScheduleAt {
 }
 
 /// Orleans: kinds of work items.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WorkItem {
     /// Application request.
     #[default]

@@ -4,6 +4,7 @@
 
 use crate::invariants;
 use crate::model::{self, Ending};
+use crate::policy_cases;
 use crate::program::{Op, Program};
 use ptosim::config::{Machine, Workers};
 use ptosim::engine::{BlockRow, Observer};
@@ -21,6 +22,7 @@ struct Case {
     machine: Vec<String>,
     policy: Map<String, Value>,
     pto: BTreeMap<String, u64>,
+    controls: Vec<Vec<Value>>,
     program: Vec<Map<String, Value>>,
     expect: Expect,
 }
@@ -40,22 +42,26 @@ struct Expect {
     consumed_at: Option<Vec<(u64, String)>>,
     ring_history: Option<Vec<(u64, u64, u64)>>,
     ops: Option<BTreeMap<String, u64>>,
+    turns: Option<u64>,
+    quantum_expirations: Option<u64>,
 }
 
 /// What a run tells, in the words of the file. `None` is what this runner cannot tell.
 #[derive(Default)]
-struct Answer {
-    starts: Vec<(String, u32, u64, u64)>,
-    makespan: u64,
-    tasks_completed: u64,
-    tasks_consumed: u64,
-    last_task_alive: Option<u64>,
-    busy: Vec<u64>,
-    error: Option<String>,
-    orch_blocked: u64,
-    edges: u64,
-    consumed_at: Option<Vec<(u64, String)>>,
-    ring_history: Option<Vec<(u64, u64, u64)>>,
+pub struct Answer {
+    pub starts: Vec<(String, u32, u64, u64)>,
+    pub makespan: u64,
+    pub tasks_completed: u64,
+    pub tasks_consumed: u64,
+    pub last_task_alive: Option<u64>,
+    pub busy: Vec<u64>,
+    pub error: Option<String>,
+    pub orch_blocked: u64,
+    pub edges: u64,
+    pub consumed_at: Option<Vec<(u64, String)>>,
+    pub ring_history: Option<Vec<(u64, u64, u64)>>,
+    /// Counters of the policy.
+    pub policy: Value,
 }
 
 /// Who runs a case.
@@ -70,13 +76,16 @@ fn the_model_passes_the_acceptance_cases() {
 #[test]
 fn the_engine_passes_the_acceptance_cases() {
     let passed = pass(runner);
-    assert_eq!(passed, 15, "cases of the policies that the engine runs");
+    assert_eq!(passed, 63, "cases of all policies");
 }
 
 /// The engine under a policy of the file, if it has that policy.
 fn runner(policy: &str) -> Option<Runner> {
     match policy {
         "pto" => Some(by_engine),
+        "classic" | "choreography" => Some(by_cyber),
+        "orleans" => Some(by_orleans),
+        "bmf" | "ray" => Some(|case| policy_cases::answer(&case.id)),
         _ => None,
     }
 }
@@ -120,6 +129,11 @@ fn check(case: &Case, answer: &Answer) {
     }
     if answer.ring_history.is_some() && expect.ring_history.is_some() {
         assert_eq!(answer.ring_history, expect.ring_history, "ring history of {label}");
+    }
+    for (key, count) in [("turns", expect.turns), ("quantum_expirations", expect.quantum_expirations)] {
+        if let Some(count) = count {
+            assert_eq!(answer.policy[key], count, "{key} of {label}");
+        }
     }
     for (operation, &count) in expect.ops.iter().flatten() {
         let told = match operation.as_str() {
@@ -167,6 +181,7 @@ fn by_model(case: &Case) -> Answer {
         ring_history: Some(
             told.history.iter().map(|retired| (retired.at, retired.last_task_alive, retired.heap_tail)).collect(),
         ),
+        policy: Value::Null,
     }
 }
 
@@ -203,7 +218,56 @@ fn by_engine(case: &Case) -> Answer {
     }
 }
 
-fn deadlock(resource: &str, current: u64, last_task_alive: u64) -> String {
+fn by_cyber(case: &Case) -> Answer {
+    let policy = crate::policy_cyber::from_compact(&case.policy, &machine(case));
+    by_policy(case, policy)
+}
+
+fn by_orleans(case: &Case) -> Answer {
+    let mut settings = case.policy.clone();
+    settings.remove("policy");
+    let config = serde_json::from_value(Value::Object(settings)).expect("the keys of [orleans]");
+    by_policy(case, ptosim::policy::orleans::Orleans::new(config, &machine(case)).expect("right settings"))
+}
+
+/// The engine under any policy; program and controls go through the reader of traces.
+fn by_policy(case: &Case, policy: impl ptosim::policy::Policy) -> Answer {
+    let ran = crate::notation::run(&trace(case), &machine(case), policy);
+    let report = ran.report.unwrap_or_else(|error| panic!("{}: {error}", case.id));
+    Answer {
+        starts: ran.starts,
+        makespan: report.makespan,
+        tasks_completed: report.ended.completed,
+        tasks_consumed: report.ended.consumed,
+        busy: report.workers.iter().map(|worker| worker.busy).collect(),
+        error: report.deadlock.map(|stuck| deadlock(&stuck.resource, stuck.current, stuck.last_task_alive)),
+        orch_blocked: blocked(&report.orchestrator.blocked),
+        edges: report.edges,
+        policy: report.policy_report,
+        ..Answer::default()
+    }
+}
+
+/// The operations of a case as lines of a trace.
+fn trace(case: &Case) -> Vec<Value> {
+    let argument = |command: &str| match command {
+        "remove_routine" | "notify" => "routine",
+        "stop_activation" => "activation",
+        _ => "node",
+    };
+    let control = |control: &Vec<Value>| {
+        let command = control[1].as_str().expect("a command");
+        let mut line = serde_json::json!({"op": "control", "at": control[0], "cmd": command});
+        if let Some(value) = control.get(2) {
+            line[argument(command)] = value.clone();
+        }
+        line
+    };
+    let operations = case.program.iter().cloned().map(Value::Object);
+    case.controls.iter().map(control).chain(operations).collect()
+}
+
+pub fn deadlock(resource: &str, current: u64, last_task_alive: u64) -> String {
     format!("DEADLOCK: orchestrator blocked on {resource}, current={current} last_task_alive={last_task_alive}")
 }
 

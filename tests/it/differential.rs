@@ -18,7 +18,7 @@ const SEEDS: u64 = 10_000;
 
 /// Rows in the order in which the engine told them.
 #[derive(Default)]
-struct Rows(Vec<Row>);
+pub struct Rows(pub Vec<Row>);
 
 impl Observer for Rows {
     fn block(&mut self, row: &BlockRow, _names: &Symbols) {
@@ -171,7 +171,7 @@ fn same_deadlock(stuck: &Stuck, deadlock: &Deadlock) -> Result<(), String> {
 }
 
 /// The books of the engine agree with each other and with its rows.
-fn balanced(machine: &Machine, rows: &[Row], report: &Report) -> Result<(), String> {
+pub fn balanced(machine: &Machine, rows: &[Row], report: &Report) -> Result<(), String> {
     same("number of workers", &(machine.workers.total() as usize), &report.workers.len())?;
     for (worker, busy) in report.workers.iter().zip(invariants::busy(machine, rows)) {
         let blocks = rows.iter().filter(|row| row.worker == worker.id.0).count() as u64;

@@ -215,7 +215,8 @@ fn a_static_plan_is_kept_to_the_cycle_when_nothing_is_full() {
         let (program, mut machine) = programs::random(seed);
         machine.limits = Limits::default();
         // While a gang comes together, the plan leaves workers free for tasks that the replay does not know of yet.
-        if program.submits().any(|submit| submit.sync_start && submit.blocks > 1) {
+        let is_gang = |submit: &Submit| submit.kind == Some(TaskType::Mix) || submit.sync_start && submit.blocks > 1;
+        if program.submits().any(is_gang) {
             continue;
         }
         let run = |name| simulate_with(&program, &machine, &Choice::of(name), &mut ());

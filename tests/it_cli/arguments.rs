@@ -48,7 +48,7 @@ fn a_bad_setting_names_value_and_remedy() {
 
 #[test]
 fn what_this_build_cannot_do_says_so() {
-    refuses("run bgemm --engine execute", "engine `execute` is not available in this build; use virtual");
-    refuses("run bgemm --policy ray", "policy `ray` is not available in this build; use pto");
-    refuses("run bgemm --policy-config x.toml", "--policy-config is not available in this build");
+    refuses("run bgemm --mode deterministic", "--mode deterministic needs host threads; add --engine threads");
+    refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
+    refuses("run bgemm --engine threads --inject slow", "fault `slow`: must be one of slow_worker");
 }

@@ -7,6 +7,10 @@
 //! file ─▶ recognise ─▶ Format::read ─▶ sketch (rules, sorting, circles) ─▶ Program, with notes for the report
 //! ```
 
+mod chakra;
+mod chrome;
+mod dax;
+mod dot;
 mod file;
 mod hicann;
 mod number;
@@ -19,6 +23,7 @@ mod wfformat;
 pub use file::Input;
 pub use rules::Rules;
 
+use super::binary::{self, BinaryTrace};
 use super::nearest::suggestion;
 use super::{Program, Stdin, TraceFile, Workload, WorkloadError};
 use std::fs::File;
@@ -29,6 +34,8 @@ use std::path::{Path, PathBuf};
 const HEAD: u64 = 1 << 16;
 /// What the native format is called.
 const NATIVE: &str = "native";
+/// What the binary form of it is called.
+const BINARY: &str = "ptob";
 
 /// A foreign format.
 pub trait Format: Sync {
@@ -59,7 +66,16 @@ pub trait Format: Sync {
 /// All foreign formats, in the order in which they are tried.
 #[must_use]
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&stg::Stg, &wfformat::WfFormat, &hicann::Hicann, &simpler::Simpler]
+    &[
+        &stg::Stg,
+        &wfformat::WfFormat,
+        &hicann::Hicann,
+        &simpler::Simpler,
+        &dax::Dax,
+        &dot::Dot,
+        &chrome::Chrome,
+        &chakra::Chakra,
+    ]
 }
 
 /// Where dependencies come from.
@@ -139,8 +155,9 @@ impl Options {
 pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
     let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
     match choose(&head(Box::new(file)), Some(path), options)? {
-        Some(format) => read(format, &Input::load(path)?, options),
-        None => Ok(Box::new(TraceFile::new(path))),
+        Choice::Foreign(format) => read(format, &Input::load(path)?, options),
+        Choice::Native => Ok(Box::new(TraceFile::new(path))),
+        Choice::Binary => open_binary(path),
     }
 }
 
@@ -162,9 +179,23 @@ pub fn open_stream(
     }
     let whole = Box::new(Cursor::new(first).chain(stream));
     match choose(&start, None, options)? {
-        Some(format) => read(format, &Input::from_reader(whole, label)?, options),
-        None => Ok(Box::new(Stdin::from_reader(label, whole))),
+        Choice::Foreign(format) => read(format, &Input::from_reader(whole, label)?, options),
+        Choice::Native => Ok(Box::new(Stdin::from_reader(label, whole))),
+        Choice::Binary => Ok(Box::new(BinaryTrace::from_memory(Input::from_reader(whole, label)?.bytes, label)?)),
     }
+}
+
+/// Maps a binary trace, or unpacks one that is compressed.
+fn open_binary(path: &Path) -> Result<Box<dyn Workload>, WorkloadError> {
+    let mut first = [0; 2];
+    let is_packed = File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == [0x1f, 0x8b];
+    let trace = if is_packed {
+        let input = Input::load(path)?;
+        BinaryTrace::from_memory(input.bytes, &input.label)?
+    } else {
+        BinaryTrace::open(path)?
+    };
+    Ok(Box::new(trace))
 }
 
 /// What a stream gives until there is a line end.
@@ -205,26 +236,35 @@ fn head(stream: Box<dyn Read + Send>) -> Vec<u8> {
     head
 }
 
-/// The foreign format of a file; `None` is the native one.
-fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Option<&'static dyn Format>, WorkloadError> {
-    let format = match &options.from {
-        Some(name) if name == NATIVE => None,
-        Some(name) => Some(by_name(name)?),
-        None if is_native(head) => None,
-        None => formats().iter().copied().find(|format| format.recognises(head)).or_else(|| by_ending(path?)),
+/// How a file is to be read.
+enum Choice {
+    Native,
+    Binary,
+    Foreign(&'static dyn Format),
+}
+
+fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Choice, WorkloadError> {
+    let recognised = || formats().iter().copied().find(|format| format.recognises(head)).or_else(|| by_ending(path?));
+    let choice = match options.from.as_deref() {
+        Some(NATIVE) => Choice::Native,
+        Some(BINARY) => Choice::Binary,
+        Some(name) => Choice::Foreign(by_name(name)?),
+        None if is_native(head) => Choice::Native,
+        None if binary::is_binary(head) => Choice::Binary,
+        None => recognised().map_or(Choice::Native, Choice::Foreign),
     };
-    if let (None, Some(option)) = (format, options.is_for_foreign()) {
+    if let (Choice::Native | Choice::Binary, Some(option)) = (&choice, options.is_for_foreign()) {
         let what = path.map_or("standard input".into(), |path| path.display().to_string());
         return Err(WorkloadError::Input(format!(
             "{what}: {option} is for traces of other programs, and this is none; leave it out or name the format with --from"
         )));
     }
-    Ok(format)
+    Ok(choice)
 }
 
 fn by_name(name: &str) -> Result<&'static dyn Format, WorkloadError> {
     formats().iter().copied().find(|format| format.name() == name).ok_or_else(|| {
-        let known = formats().iter().map(|format| format.name()).chain([NATIVE]);
+        let known = formats().iter().map(|format| format.name()).chain([NATIVE, BINARY]);
         WorkloadError::Input(format!("--from {name}: unknown format; {}", suggestion(name, known)))
     })
 }

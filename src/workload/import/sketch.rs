@@ -26,8 +26,23 @@ pub struct Sketch {
     buffers: Symbols,
     /// Sizes of buffers that outlive the run; `None` for those that tasks allocate.
     sizes: Vec<Option<u64>>,
+    /// Whether dependencies only put tasks into order, because regions imply them.
+    only_order: bool,
     /// What the user should know about the way the file was read.
     pub notes: Vec<String>,
+}
+
+/// A task reads or writes a file.
+#[derive(Clone, Copy)]
+pub struct Use<'a> {
+    /// The task's place in the sketch.
+    pub place: usize,
+    /// Name of the file.
+    pub file: &'a str,
+    /// Whether it writes it.
+    pub is_output: bool,
+    /// Size of the file.
+    pub bytes: u64,
 }
 
 impl Sketch {
@@ -44,6 +59,11 @@ impl Sketch {
         task.name = Some(self.symbols.intern(name));
         task.kernel = Some(self.symbols.intern(kernel));
         task
+    }
+
+    /// The symbol of a name.
+    pub fn symbol(&mut self, name: &str) -> Symbol {
+        self.symbols.intern(name)
     }
 
     /// Adds a task and returns its place.
@@ -88,6 +108,29 @@ impl Sketch {
         BufferId(number)
     }
 
+    /// Takes every file as a buffer that its writers write and its readers read, instead of the dependencies so far. An
+    /// empty file is taken as one byte, so that it still carries a dependency. Those dependencies, and the one from the only
+    /// writer of a file to its readers, still decide the order of the tasks.
+    pub fn use_files(&mut self, uses: &[Use<'_>]) {
+        let mut writers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for used in uses.iter().filter(|used| used.is_output) {
+            writers.entry(used.file).or_default().push(used.place);
+        }
+        for used in uses {
+            let region = self.buffer(used.file, used.bytes.max(1));
+            let task = &mut self.tasks[used.place];
+            let regions = if used.is_output { &mut task.writes } else { &mut task.reads };
+            regions.push(region);
+            if let Some(&[writer]) = writers.get(used.file).map(Vec::as_slice)
+                && !used.is_output
+                && writer != used.place
+            {
+                self.link(writer, used.place);
+            }
+        }
+        self.only_order = true;
+    }
+
     /// What messages call the task at a place.
     #[must_use]
     pub fn label(&self, place: usize) -> String {
@@ -122,6 +165,9 @@ impl Sketch {
         for task in &mut self.tasks {
             task.deps.sort_unstable();
             task.deps.dedup();
+            if self.only_order {
+                task.deps.clear();
+            }
         }
         let declared = |(number, bytes): (usize, &Option<u64>)| {
             bytes.map(|bytes| Operation::Buffer { buffer: BufferId(number as u32), bytes })

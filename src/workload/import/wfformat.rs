@@ -4,7 +4,7 @@
 
 use super::file::Input;
 use super::number::{Real, Whole};
-use super::sketch::{Places, Sketch, cycles};
+use super::sketch::{Places, Sketch, Use, cycles};
 use super::{Edges, Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, Submit, WorkloadError};
@@ -47,16 +47,8 @@ impl Format for WfFormat {
             reading.files();
         }
         reading.remarks(by_files);
-        let program = reading.sketch.finish(input, &options.rules)?;
-        Ok(if by_files { without_deps(program) } else { program })
+        reading.sketch.finish(input, &options.rules)
     }
-}
-
-/// Drops what only served to put the tasks into order; their regions imply it.
-fn without_deps(program: Program) -> Program {
-    let mut content = std::sync::Arc::into_inner(program.content).expect("nobody else has it yet");
-    content.tasks.iter_mut().for_each(|task| task.deps.clear());
-    Program { content: content.into() }
 }
 
 type Text<'a> = Cow<'a, str>;
@@ -196,35 +188,23 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Takes every file as a buffer that its writers write and its readers read. An empty file is taken as one byte, so that
-    /// it still carries a dependency. The only writer of a file comes before its readers, whatever the lists of parents say.
+    /// Takes every file as a buffer.
     fn files(&mut self) {
         let specification = &self.file.workflow.specification;
         let sizes: HashMap<&str, u64> =
             specification.files.iter().map(|file| (&*file.id, file.size_in_bytes.unwrap_or_default().0)).collect();
-        let mut writers: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut uses = Vec::new();
         for (place, told) in specification.tasks.iter().enumerate() {
-            for file in &told.output_files {
-                writers.entry(file).or_default().push(place);
-            }
+            let inputs = told.input_files.iter().map(|file| (file, false));
+            let outputs = told.output_files.iter().map(|file| (file, true));
+            uses.extend(inputs.chain(outputs).map(|(file, is_output)| Use {
+                place,
+                file: &**file,
+                is_output,
+                bytes: sizes.get(&**file).copied().unwrap_or(0),
+            }));
         }
-        for (place, told) in specification.tasks.iter().enumerate() {
-            for file in &told.input_files {
-                let bytes = sizes.get(&**file).copied().unwrap_or(0).max(1);
-                let region = self.sketch.buffer(file, bytes);
-                self.sketch.at(place).reads.push(region);
-                if let Some(&[writer]) = writers.get(&**file).map(Vec::as_slice)
-                    && writer != place
-                {
-                    self.sketch.link(writer, place);
-                }
-            }
-            for file in &told.output_files {
-                let bytes = sizes.get(&**file).copied().unwrap_or(0).max(1);
-                let region = self.sketch.buffer(file, bytes);
-                self.sketch.at(place).writes.push(region);
-            }
-        }
+        self.sketch.use_files(&uses);
     }
 
     fn remarks(&mut self, by_files: bool) {

@@ -15,7 +15,7 @@ mod stdin;
 mod submit;
 #[cfg(test)]
 mod tests;
-pub(super) mod time;
+pub(crate) mod time;
 
 pub(super) use lines::unpacked;
 pub(super) use policy::WORK_ITEMS;

@@ -17,9 +17,11 @@ mod times;
 
 use super::file::Input;
 use super::{Edges, Format, Options, contains};
-use crate::workload::{Program, WorkloadError};
-use model::{Deps, NameMap};
+use crate::workload::{Program, Submit, WorkloadError};
+use model::{Boundary, Deps, NameMap};
 use plan::Plan;
+pub use scopes::Home;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use times::Times;
 
@@ -76,8 +78,29 @@ impl Format for Simpler {
         content.operations.extend(merged.unwrap_or_else(|| scopes::by_rings(&homes)));
         content.lines.clear();
         bind::bind(&mut content);
+        let heaps = heap_remarks(&content.tasks, &homes, boundaries.as_deref().unwrap_or_default());
+        content.notes.extend(heaps);
         Ok(Program { content: content.into() })
     }
+}
+
+/// Tells where the heap that tasks take here differs from what the runtime wrote down.
+fn heap_remarks(tasks: &[Submit], homes: &[Home], boundaries: &[Boundary<'_>]) -> Vec<String> {
+    let mut heaps: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for boundary in boundaries {
+        let (recorded, _) = heaps.entry(boundary.ring.0).or_default();
+        *recorded = boundary.heap_end.unwrap_or_default().0.max(*recorded);
+    }
+    for (task, home) in tasks.iter().zip(homes) {
+        if let Some((_, here)) = heaps.get_mut(&u64::from(home.ring)) {
+            *here = here.saturating_add(task.heap_bytes());
+        }
+    }
+    let differing = heaps.into_iter().filter(|(_, (recorded, here))| recorded != here);
+    let text = |(ring, (recorded, here)): (u64, (u64, u64))| {
+        format!("ring {ring} took {recorded} bytes of heap when recorded and takes {here} here")
+    };
+    differing.map(text).collect()
 }
 
 /// The files that belong to a `deps.json`.

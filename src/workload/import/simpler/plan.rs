@@ -246,12 +246,14 @@ fn kind(kernels: &[i64]) -> (TaskType, Units) {
     }
 }
 
-/// The names of its kernels, joined.
+/// The names of its kernels, joined; a kernel that both vectors run is named once.
 fn kernel(kernels: &[i64], names: Option<&NameMap>) -> String {
     let name = |kernel: &i64| {
         let known = names.and_then(|names| names.callable_id_to_name.get(&kernel.to_string()));
         known.cloned().unwrap_or_else(|| format!("kernel_{kernel}"))
     };
-    let names: Vec<String> = kernels.iter().filter(|&&kernel| kernel >= 0).map(name).collect();
+    let mut kernels: Vec<i64> = kernels.iter().copied().filter(|&kernel| kernel >= 0).collect();
+    kernels.dedup();
+    let names: Vec<String> = kernels.iter().map(name).collect();
     if names.is_empty() { "dummy".into() } else { names.join("+") }
 }

@@ -1,0 +1,173 @@
+//! `ptosim convert`: any workload in any format.
+
+use super::{Ending, Failure, ImportArgs, MachineArgs, print};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ptosim::config::Machine;
+use ptosim::engine;
+use ptosim::export::{Recording, Subject, Target, losses, targets};
+use ptosim::graph::Graph;
+use ptosim::report::{Output, columns};
+use ptosim::workload::binary::write_binary;
+use ptosim::workload::import::formats;
+use ptosim::workload::{Program, Workload, WriteError, write_trace};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// What our own formats are called, what they are, and how their names end.
+const OWN: [(&str, &str, &str); 2] = [
+    ("native", "our traces: JSON Lines, one operation a line", ".jsonl"),
+    ("ptob", "our binary traces, mapped into memory when read", ".ptob"),
+];
+
+/// Write a workload in another format, and tell what is lost
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The format of OUT is that of its ending, or --to. A name that ends in .gz is compressed.
+Timelines (chrome, simpler) come from a run on --machine.
+
+Examples:
+  ptosim convert --list                            formats that can be read and written
+  ptosim convert graph.stg graph.jsonl             another program's graph as a trace
+  ptosim convert trace.jsonl.gz trace.ptob         binary: much faster to read again
+  ptosim convert bgemm:m=4 bgemm.dot               a picture for Graphviz
+  ptosim convert trace.jsonl out --to simpler      a folder with deps.json, swimlane records, …")]
+pub struct Args {
+    /// File, `-` for standard input, or a generator
+    #[arg(value_name = "IN", required_unless_present = "list")]
+    workload: Option<String>,
+    /// File to write, `-` for standard output, or a folder for formats of several files
+    #[arg(value_name = "OUT", required_unless_present = "list")]
+    output: Option<PathBuf>,
+    /// Format of OUT, instead of that of its ending
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<String>,
+    /// List all formats
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    import: ImportArgs,
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+/// How the output is written.
+enum Form {
+    Native,
+    Binary,
+    Other(&'static Target),
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    let (Some(workload), Some(output), false) = (&args.workload, &args.output, args.list) else {
+        print(&list())?;
+        return Ok(Ending::Good);
+    };
+    let form = form(args.to.as_deref(), output)?;
+    let machine = args.machine.load()?;
+    let workload = args.import.open(workload, &machine)?;
+    let mut lines = workload.notes();
+    match form {
+        Form::Native => write(output, |file| own(write_trace(workload.as_ref(), file), output))?,
+        Form::Binary => write(output, |file| own(write_binary(workload.as_ref(), file), output))?,
+        Form::Other(target) => lines.extend(export(workload.as_ref(), &machine, target, output)?),
+    }
+    for line in lines {
+        // What is told here helps, but the file is written.
+        let _ = writeln!(anstream::stderr(), "{line}");
+    }
+    Ok(Ending::Good)
+}
+
+fn form(to: Option<&str>, output: &Path) -> Result<Form, Failure> {
+    let name = output.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    let known = || OWN.iter().map(|own| own.0).chain(targets().iter().map(|target| target.name)).collect::<Vec<_>>();
+    match to {
+        Some("native") => Ok(Form::Native),
+        Some("ptob") => Ok(Form::Binary),
+        Some(to) => targets()
+            .iter()
+            .find(|target| target.name == to)
+            .map(Form::Other)
+            .ok_or_else(|| Failure::Usage(format!("--to {to}: unknown format; known are {}", known().join(", ")))),
+        None if ends(&[OWN[0].2]) || name == "-" => Ok(Form::Native),
+        None if ends(&[OWN[1].2]) => Ok(Form::Binary),
+        None => targets().iter().find(|target| ends(target.endings)).map(Form::Other).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: its ending tells no format; name it with --to, one of {}",
+                output.display(),
+                known().join(", ")
+            ))
+        }),
+    }
+}
+
+/// Writes one of the formats that are not ours and returns what is lost.
+fn export(
+    workload: &dyn Workload,
+    machine: &Machine,
+    target: &'static Target,
+    output: &Path,
+) -> Result<Vec<String>, Failure> {
+    let program = Program::load(workload)?;
+    let graph = Graph::survey(&program, machine)?;
+    let mut recording = None;
+    if target.needs_run {
+        let mut rows = Recording::default();
+        let report = engine::simulate(&program, machine, &mut rows)?;
+        if report.deadlock.is_some() {
+            return Err(Failure::Usage(format!(
+                "the run ends in a deadlock, so there is no whole timeline; `ptosim run {}` tells more",
+                program.name()
+            )));
+        }
+        recording = Some(rows);
+    }
+    let subject = Subject { program: &program, graph: &graph, machine, recording: recording.as_ref() };
+    for (name, write_file) in target.files {
+        let path = if name.is_empty() { output.to_owned() } else { output.join(name) };
+        if !name.is_empty() {
+            std::fs::create_dir_all(output).map_err(|source| Output::error(&output.display().to_string(), source))?;
+        }
+        write(&path, |file| {
+            write_file(&subject, file).map_err(|source| Output::error(&path.display().to_string(), source).into())
+        })?;
+    }
+    Ok(losses(&program, target)?.into_iter().map(|loss| format!("lost: {loss}")).collect())
+}
+
+/// Writes a file, compressed if its name says so, and puts it into place when it is whole.
+fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<(), Failure> {
+    let name = path.display().to_string();
+    let failed = |source: io::Error| Failure::from(Output::error(&name, source));
+    let mut output = Output::open(&name)?;
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
+        let mut encoder = GzEncoder::new(&mut output, Compression::default());
+        fill(&mut encoder)?;
+        encoder.finish().map_err(failed)?;
+    } else {
+        let mut buffered = BufWriter::with_capacity(1 << 16, &mut output);
+        fill(&mut buffered)?;
+        buffered.flush().map_err(failed)?;
+    }
+    output.commit().map_err(Failure::from)
+}
+
+fn own(written: Result<u64, WriteError>, path: &Path) -> Result<(), Failure> {
+    written.map(drop).map_err(|error| match error {
+        WriteError::Workload(error) => error.into(),
+        WriteError::Output(source) => Output::error(&path.display().to_string(), source).into(),
+    })
+}
+
+fn list() -> String {
+    let row = |name: &str, what: &str, endings: &[&str]| vec![format!("  {name}"), what.to_owned(), endings.join(" ")];
+    let own: Vec<_> = OWN.iter().map(|&(name, what, ending)| row(name, what, &[ending])).collect();
+    let mut read = own.clone();
+    read.extend(formats().iter().map(|format| row(format.name(), format.description(), format.endings())));
+    let mut written = own;
+    written.extend(targets().iter().map(|target| row(target.name, target.description, target.endings)));
+    format!("Read (--from):\n{}\nWritten (--to):\n{}", columns(&[], &read), columns(&[], &written))
+}

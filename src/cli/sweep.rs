@@ -1,0 +1,122 @@
+//! `ptosim sweep`: many runs, kept on disk as they come, and what they say.
+
+use super::size::progress_bar;
+use super::{Ending, Failure, print};
+use ptosim::report::group;
+use ptosim::sweep::{self, MANY_RUNS, Plan, Row, Shard, Spec, Store};
+
+/// Run a workload over many settings, policies and workloads, and compare
+#[derive(clap::Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+A specification in TOML:
+  workload = [\"bgemm:batch=2,m=8,n=8\", \"trace.jsonl.gz\"]
+  machine = \"a2a3\"
+  policy = [\"pto\", \"heft\"]
+  samples = 100                                        # a random sample (seed = 1) instead of every combination
+  [generator]
+  k = [4, 8]                                           # parameters of the generators
+  [set]
+  \"limits.window\" = { from = 64, to = 4096, times = 2 }
+  \"workers.clusters\" = { from = 4, to = 24, step = 4 }
+  [[list]]                                             # or points one by one
+  \"limits.window\" = 64
+
+The folder gets results.jsonl and results.csv while it runs, and summary.txt and report.html at the end. A sweep that was
+killed goes on where it was when it is started again.
+
+Examples:
+  ptosim sweep windows.toml --out windows
+  ptosim sweep windows.toml --out part1 --shard 1/2    on one host, and 2/2 on another
+  ptosim sweep merge windows.toml part1 part2 --out windows"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    merge: Option<Command>,
+    /// What to run
+    #[arg(value_name = "SPEC.toml", required = true)]
+    spec: Option<String>,
+    /// Only every n-th point, the i-th part
+    #[arg(long, value_name = "i/n", default_value = "1/1")]
+    shard: Shard,
+    /// Folder for the results [default: the name of the specification without its ending]
+    #[arg(long, value_name = "DIR")]
+    out: Option<String>,
+    /// Start even a very large sweep
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Put the results of shards together
+    Merge {
+        /// The specification that all of them ran
+        #[arg(value_name = "SPEC.toml")]
+        spec: String,
+        /// Folders of the shards
+        #[arg(value_name = "DIR", required = true)]
+        folders: Vec<String>,
+        /// Folder for the whole
+        #[arg(long, value_name = "DIR")]
+        out: String,
+    },
+}
+
+pub fn run(args: &Args) -> Result<Ending, Failure> {
+    match &args.merge {
+        Some(Command::Merge { spec, folders, out }) => merge(spec, folders, out),
+        None => all(args, args.spec.as_deref().unwrap_or_default()),
+    }
+}
+
+fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
+    let spec = Spec::load(path)?;
+    let points = spec.n_points();
+    if points > MANY_RUNS && !args.yes {
+        let points = u64::try_from(points).map_or("more than 2^64".into(), group);
+        return Err(Failure::Usage(format!(
+            "{path}: a sweep of {points} runs; --yes starts it, samples = 1000 draws some of them"
+        )));
+    }
+    let plan = Plan::new(spec)?;
+    let identities = plan.identities();
+    let out = args.out.clone().unwrap_or_else(|| path.trim_end_matches(".toml").to_owned());
+    let mut store = Store::open(&out, &plan, &identities)?;
+    let missing = plan.missing(&identities, args.shard, &store.done());
+    let bar = progress_bar();
+    bar.set_length(missing.len() as u64);
+    sweep::run(&plan, &identities, &missing, &mut store, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let rows = store.in_order(&identities);
+    let left = plan.missing(&identities, Shard::ALL, &store.done()).len();
+    let (summary, page) = tell(&plan, &rows, left as u64);
+    store.finish(&identities, &summary, &page)?;
+    print(&format!("{summary}\nresults.jsonl, results.csv, summary.txt and report.html are in {out}\n"))?;
+    Ok(Ending::Good)
+}
+
+fn merge(spec: &str, folders: &[String], out: &str) -> Result<Ending, Failure> {
+    let plan = Plan::new(Spec::load(spec)?)?;
+    let identities = plan.identities();
+    let rows = sweep::merge(&plan, &identities, folders)?;
+    let mut store = Store::open(out, &plan, &identities)?;
+    let done = store.done();
+    for row in rows.into_iter().filter(|row| !done.contains(&row.id)) {
+        store.append(row)?;
+    }
+    let rows = store.in_order(&identities);
+    let left = plan.missing(&identities, Shard::ALL, &store.done()).len();
+    let (summary, page) = tell(&plan, &rows, left as u64);
+    store.finish(&identities, &summary, &page)?;
+    print(&summary)?;
+    Ok(if left == 0 { Ending::Good } else { Ending::Bad })
+}
+
+fn tell(plan: &Plan, rows: &[Row], left: u64) -> (String, String) {
+    let keys = plan.keys();
+    let summary = sweep::summarize(rows, &keys);
+    let text = sweep::render(&plan.spec.name, rows, &summary, left);
+    (anstream::adapter::strip_str(&text).to_string(), sweep::page(&plan.spec.name, rows, &keys))
+}

@@ -1,0 +1,260 @@
+//! Blocks and the scheduler's jobs about them, in virtual time: a block ends, its end is completed, a task is admitted, a
+//! placed block starts.
+
+use super::jobs::Job;
+use super::virtual_time::Sim;
+use super::virtual_time::symbol;
+use super::{BlockRow, JobStep, Observer};
+use crate::id::{WorkerId, WorkerType};
+use crate::ledger::Class;
+use crate::policy::{AfterEnd, End, Policy};
+use crate::sync::Word;
+use crate::window::{Outcomes, SlotRef, flag};
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl<P: Policy, O: Observer> Sim<'_, P, O> {
+    /// Step 2: every block that ends now becomes a job, by ascending worker.
+    #[inline]
+    pub(super) fn collect_ends(&mut self) {
+        self.ends_now = false;
+        while let Some(&(start, class)) = self.pickups.front()
+            && start == self.now
+        {
+            self.pickups.pop_front();
+            self.ledger.block_started(class);
+        }
+        while let Some(&Reverse((end, key))) = self.ends.peek()
+            && end == self.now
+        {
+            self.ends.pop();
+            let worker = key / 2;
+            if key % 2 == 0 {
+                self.ledger.ended_early(worker);
+                continue;
+            }
+            self.observer.block_ends(WorkerId(worker), end);
+            for &id in self.floor.worker(worker).block.crew.ids() {
+                self.ledger.ended(id, self.floor.worker(id).clock < end);
+            }
+            self.push(Job::Complete(worker));
+        }
+    }
+
+    /// Step 4: a free thread takes a job.
+    #[inline]
+    pub(super) fn begin(&mut self, job: Job) {
+        let costs = &self.machine.scheduler;
+        let cost = match job {
+            Job::Admit(_) => costs.admit,
+            Job::Dispatch(_) => costs.dispatch,
+            Job::Complete(_) | Job::Join(_) if self.machine.rules.completion_batch > 1 => return self.begin_batch(job),
+            Job::Complete(_) | Job::Join(_) => costs.complete.saturating_add(self.edge_cost(job)),
+        };
+        self.tell(job, JobStep::Begun(cost));
+        if cost == 0 {
+            self.take_effect(job);
+        } else {
+            self.jobs.run(job, self.now, cost);
+        }
+    }
+
+    /// A completion and those that wait right behind it are one job, which pays for all their edges but completes once.
+    pub(super) fn begin_batch(&mut self, first: Job) {
+        let mut batch = vec![first];
+        while batch.len() < self.machine.rules.completion_batch as usize
+            && let Some(next) = self.jobs.take_completion()
+        {
+            batch.push(next);
+        }
+        let edges = batch.iter().map(|&job| self.edge_cost(job)).fold(0, u64::saturating_add);
+        let cost = self.machine.scheduler.complete.saturating_add(edges);
+        if cost == 0 {
+            batch.into_iter().for_each(|job| self.take_effect(job));
+        } else {
+            self.jobs.run_batch(batch, self.now, cost);
+        }
+    }
+
+    /// The last of a task's blocks to be taken also pays for the consumers linked by then.
+    #[inline]
+    pub(super) fn edge_cost(&self, completion: Job) -> u64 {
+        let costs = &self.machine.scheduler;
+        if costs.edge == 0 {
+            return 0;
+        }
+        let slot = match completion {
+            Job::Complete(worker) => self.floor.worker(worker).block.slot,
+            Job::Join(slot) | Job::Admit(slot) => slot,
+            Job::Dispatch(_) => return 0,
+        };
+        let to_take = &self.window.slot(slot).job.to_take;
+        to_take.store(to_take.load(Relaxed) - 1, Relaxed);
+        if to_take.load(Relaxed) > 0 {
+            return 0;
+        }
+        costs.edge.saturating_mul(self.window.count_consumers(slot))
+    }
+
+    #[inline]
+    pub(super) fn take_effect(&mut self, job: Job) {
+        self.tell(job, JobStep::Done);
+        match job {
+            Job::Admit(slot) => self.admit(slot),
+            Job::Dispatch(worker) => self.start(worker),
+            Job::Join(slot) => self.finish(slot, None),
+            Job::Complete(worker) => {
+                let block = &self.floor.worker(worker).block;
+                let slot = block.slot;
+                self.tally.end_to_completed.record(self.now - block.end);
+                if block.crew.ids().len() == 1 {
+                    self.free(worker);
+                } else {
+                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
+                }
+                let to_finish = &self.window.slot(slot).job.to_finish;
+                let left = to_finish.load(Relaxed) - 1;
+                to_finish.store(left, Relaxed);
+                if left == 0 {
+                    self.finish(slot, Some(worker));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn free(&mut self, worker: u32) {
+        self.floor.give_back(worker);
+        self.ledger.freed(worker);
+    }
+
+    #[inline]
+    pub(super) fn admit(&mut self, slot: SlotRef) {
+        let task = self.window.slot(slot);
+        task.job.set(flag::ADMITTED);
+        let waits_for_nothing = task.fanin() == 1;
+        if waits_for_nothing {
+            self.ledger.admitted(Class::from_bits(task.job.class()));
+        }
+        if self.window.satisfy(slot) {
+            self.outcomes(|_, _, outcomes| {
+                outcomes.by_admission = true;
+                outcomes.ready(slot);
+            });
+            self.obey();
+        }
+    }
+
+    /// A dispatched block starts after its pickup.
+    #[inline]
+    pub(super) fn start(&mut self, leader: u32) {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let slot = self.window.slot(slot_ref);
+        let start = self.now + self.machine.worker.pickup;
+        self.window.start(slot_ref);
+        let class = Class::from_bits(slot.job.class());
+        if start == self.now {
+            self.ledger.block_started(class);
+        } else {
+            self.pickups.push_back((start, class));
+        }
+        let times = &mut self.times[slot_ref as usize];
+        if index == 0 {
+            times.start = start;
+        }
+        self.tally.ready_to_start.record(start - times.ready);
+        self.tally.blocks += 1;
+        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        if index == 0 && !self.family.is_empty() {
+            let task = self.window.slot(slot_ref).task();
+            self.family.parent_started(task, start);
+            self.release_children();
+        }
+        self.floor.worker_mut(leader).block.end = end;
+        self.ends_now |= end == self.now;
+        self.ends.push(Reverse((end, 2 * leader + 1)));
+    }
+
+    /// A MIX block runs on all its workers; returns when the last of them ends.
+    pub(super) fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
+            let end = self.floor.worker(id).clock;
+            if end < last {
+                self.ends_now |= end == self.now;
+                self.ends.push(Reverse((end, 2 * id)));
+            }
+        }
+        last
+    }
+
+    /// A worker runs its part of the block led by `leader`; returns when it ends.
+    #[inline]
+    pub(super) fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
+        let slot = self.window.slot(slot_ref);
+        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let end = start.saturating_add(cycles);
+        let kernel = slot.job.kernel.load(Relaxed);
+        self.floor.worker_mut(id).clock = end;
+        self.ledger.runs(id, placed, start, end);
+        self.tally.ran(kernel, cycles);
+        if self.observer.watches() {
+            let times = &self.times[slot_ref as usize];
+            let row = BlockRow {
+                task: slot.task(),
+                block: index,
+                worker: WorkerId(id),
+                submit: times.submit,
+                ready: times.ready,
+                start,
+                end,
+                name: symbol(slot.job.name.load(Relaxed)),
+                kernel: symbol(kernel),
+                kind: slot.job.kind(),
+            };
+            self.observer.block(&row, self.orchestrator.source().symbols());
+        }
+        end
+    }
+
+    /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
+    #[inline]
+    pub(super) fn finish(&mut self, slot_ref: SlotRef, worker: Option<u32>) {
+        let slot = self.window.slot(slot_ref);
+        let failed = slot.job.has(flag::FAULT);
+        if worker.is_none() && !self.family.is_empty() {
+            self.family.parent_started(slot.task(), self.now);
+        }
+        let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
+        match self.policy.on_end(&end, self.now) {
+            AfterEnd::Complete => {}
+            AfterEnd::Again => {
+                slot.job.rewind();
+                self.ledger.again(Class::from_bits(slot.job.class()));
+                self.observer.ready(end.task, slot_ref, end.kind, self.now);
+                self.obey();
+                return;
+            }
+            AfterEnd::Abandon => {
+                let ended = &mut self.tally.ended;
+                *if failed { &mut ended.failed } else { &mut ended.cancelled } += 1;
+                self.obey();
+                return;
+            }
+        }
+        if failed {
+            self.tally.ended.failed += 1;
+            self.spoil(slot_ref, end.task);
+        } else {
+            self.tally.ended.completed += 1;
+        }
+        self.outcomes(|window, _, outcomes| window.complete(slot_ref, outcomes));
+        self.policy.on_complete(&end, self.now);
+        self.obey();
+    }
+}

@@ -1,0 +1,82 @@
+//! What happens to tasks that end badly, are dropped or will never run, and what a policy may ask for.
+
+use super::virtual_time::Sim;
+use super::{Cause, Observer};
+use crate::id::TaskId;
+use crate::ledger::Class;
+use crate::policy::Policy;
+use crate::window::{SlotRef, flag};
+
+impl<P: Policy, O: Observer> Sim<'_, P, O> {
+    /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
+    pub(super) fn shut_down(&mut self) {
+        self.is_shut_down = true;
+        self.notes.push(format!("shut down at {}: what was READY then has run, nothing else", self.now));
+    }
+
+    /// Does what the policy asks for; true if tasks were dropped.
+    #[inline]
+    pub(super) fn obey(&mut self) -> bool {
+        let mut changed = false;
+        while let Some(requests) = self.policy.requests() {
+            self.notes.append(&mut requests.notes);
+            if let Some(halt) = requests.halt.take() {
+                self.halt.get_or_insert((self.now, halt));
+            }
+            if requests.cancel.is_empty() {
+                break;
+            }
+            for (slot, reason) in std::mem::take(&mut requests.cancel) {
+                self.drop_task(slot, &reason);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// A task ended badly: everything that depends on it is cancelled.
+    #[cold]
+    pub(super) fn spoil(&mut self, slot: SlotRef, task: TaskId) {
+        self.window.slot(slot).job.set(flag::BAD);
+        self.orchestrator.remember_bad(task);
+        let mut list = vec![slot];
+        while let Some(producer) = list.pop() {
+            let cause = self.window.slot(producer).task();
+            let mut consumers = Vec::new();
+            self.window.each_consumer(producer, |consumer| consumers.push(consumer));
+            for (orphan, _) in self.family.orphans(cause) {
+                self.family.push(self.now, orphan);
+                consumers.push(orphan);
+            }
+            for consumer in consumers {
+                if !self.window.slot(consumer).job.has(flag::CANCELLED) {
+                    self.mark_cancelled(consumer, cause);
+                    list.push(consumer);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn mark_cancelled(&mut self, slot: SlotRef, cause: TaskId) {
+        let task = self.window.slot(slot).task();
+        self.window.slot(slot).job.set(flag::CANCELLED | flag::BAD);
+        self.orchestrator.remember_bad(task);
+        self.tally.ended.cancelled += 1;
+        self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
+        self.policy.on_cancel(slot, task, self.now);
+    }
+
+    /// A READY task never runs: its dependents are cancelled, the ring goes on.
+    #[cold]
+    pub(super) fn drop_task(&mut self, slot: SlotRef, reason: &str) {
+        let task = self.window.slot(slot).task();
+        let job = &self.window.slot(slot).job;
+        self.tally.ended.dropped += 1;
+        self.ledger.all_placed(Class::from_bits(job.class()));
+        self.observer.withdrawn(job.kind(), self.now);
+        self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
+        self.spoil(slot, task);
+        self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
+    }
+}

@@ -1,0 +1,207 @@
+//! The orchestrator in virtual time: it reads, waits for what is full, pays, publishes and closes scopes.
+
+use super::adaptive::Adaptive;
+use super::clerk::{Action, Duty};
+use super::deadlock::name_of;
+use super::jobs::Job;
+use super::virtual_time::{Sim, Times};
+use super::{Observer, RunError};
+use crate::id::TaskId;
+use crate::ledger::{Class, Supply};
+use crate::orchestrator::Step;
+use crate::policy::{Policy, Submission};
+use crate::window::{Refusal, Resource, SlotRef, State, flag};
+
+impl<P: Policy, O: Observer> Sim<'_, P, O> {
+    /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
+    pub(super) fn widen(&mut self) -> bool {
+        let is_blocked = matches!(self.clerk.stage, Duty::Blocked { on: Resource::Window, .. });
+        let grows = is_blocked && self.adaptive.as_mut().is_some_and(Adaptive::grow);
+        if grows {
+            self.turn(Duty::Reserve);
+        }
+        grows
+    }
+
+    /// Step 5: the orchestrator works until it must wait.
+    #[inline]
+    pub(super) fn orchestrate(&mut self) -> Result<bool, RunError> {
+        let mut changed = false;
+        loop {
+            match self.clerk.stage {
+                Duty::Read | Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } if self.is_shut_down => {
+                    self.stop_submitting();
+                    return Ok(true);
+                }
+                Duty::Read => changed |= self.read()?,
+                Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
+                Duty::Wait(_) => self.turn(Duty::Reserve),
+                Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
+                Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
+                Duty::Pay(_, action) => {
+                    self.turn(Duty::Read);
+                    self.act(action)?;
+                    changed = true;
+                }
+                Duty::Done => return Ok(changed),
+            }
+        }
+    }
+
+    /// Reads operations and carries them out as long as they cost nothing and nothing is full; true if anything changed.
+    #[inline]
+    pub(super) fn read(&mut self) -> Result<bool, RunError> {
+        let mut changed = false;
+        let scope = self.machine.orchestrator.scope;
+        loop {
+            let step = self.orchestrator.read(&self.window)?;
+            match step {
+                Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
+                }
+                Step::Submit => changed |= self.reserve()?,
+                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
+                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
+                Step::Done => {
+                    self.ledger.supply(Supply::Done);
+                    self.turn(Duty::Done);
+                }
+            }
+            if !matches!(self.clerk.stage, Duty::Read) {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// The program ends here: open scopes close, and no operation follows.
+    #[cold]
+    pub(super) fn stop_submitting(&mut self) {
+        while !self.orchestrator.scopes().is_empty() {
+            self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+        }
+        self.ledger.supply(Supply::Done);
+        self.turn(Duty::Done);
+    }
+
+    /// Whether an adaptive window refuses the task at hand.
+    pub(super) fn is_too_narrow(&mut self) -> bool {
+        let Some(adaptive) = &mut self.adaptive else { return false };
+        let ring = self.window.ring(self.orchestrator.ring());
+        !adaptive.admits(ring, self.now, self.clerk.blocked_on_window(self.now))
+    }
+
+    /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
+    #[inline]
+    pub(super) fn reserve(&mut self) -> Result<bool, RunError> {
+        let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
+        let reserved = if is_too_narrow {
+            Err(Refusal::Full(Resource::Window))
+        } else {
+            self.orchestrator.try_reserve(&self.window)
+        };
+        match reserved {
+            Ok((slot, edges)) => {
+                let costs = &self.machine.orchestrator;
+                let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
+                self.tally.reserved(&self.window, self.orchestrator.ring());
+                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
+                self.ledger.supply(Supply::Working);
+                self.pay(cost, Action::Publish(slot))
+            }
+            Err(Refusal::Full(on)) => {
+                self.ledger.supply(Supply::Blocked(on));
+                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
+                Ok(false)
+            }
+            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
+        }
+    }
+
+    /// Acts after a cost; true if that is at once.
+    #[inline]
+    pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
+        if cost > 0 {
+            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
+            return Ok(false);
+        }
+        if !matches!(self.clerk.stage, Duty::Read) {
+            self.turn(Duty::Read);
+        }
+        self.act(action)?;
+        Ok(true)
+    }
+
+    #[inline]
+    pub(super) fn act(&mut self, action: Action) -> Result<(), RunError> {
+        match action {
+            Action::Publish(slot) => self.publish(slot)?,
+            Action::OpenScope => self.orchestrator.open_scope(),
+            Action::CloseScope => {
+                self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
+        let (kind, cost) = self.orchestrator.resolved;
+        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
+        let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
+        let published =
+            self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
+        self.tally.edges += published.edges;
+        if cycles.is_some() {
+            // The makespan is the end of a block, so a task without one does not end a path.
+            let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
+            self.tally.critical_path = self.tally.critical_path.max(path);
+        }
+        let line = self.orchestrator.source().line();
+        self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
+        let task = self.window.slot(slot_ref).task();
+        let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
+        let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+        if let Err(why) = self.policy.on_submit(&submission, self.now) {
+            return Err(self.refuse(slot_ref, &why));
+        }
+        self.observer.submitted(task, slot_ref, &self.window, self.now);
+        let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
+        let slot = self.window.slot(slot_ref);
+        self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
+        if let Some(cause) = published.cancelled.or(orphan) {
+            self.mark_cancelled(slot_ref, cause);
+        }
+        self.push(Job::Admit(slot_ref));
+        Ok(())
+    }
+
+    /// The error for a task that can never run under this policy.
+    #[cold]
+    pub(super) fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
+        let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
+        let name = name_of(&self.window, &self.orchestrator, slot);
+        RunError::Task(format!("{place}task {task} `{name}`: {why}"))
+    }
+
+    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
+    /// parent that is retired lies in the past.
+    #[cold]
+    pub(super) fn adopt(&mut self, child: SlotRef, parent: TaskId, offset: u64) -> Option<TaskId> {
+        let found = self.window.find(parent)?;
+        let slot = self.window.slot(found);
+        if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
+            return Some(parent);
+        }
+        if slot.state() < State::Running {
+            self.window.wait_for_one_more(child);
+            self.family.wait_for_start(child, parent, offset);
+        } else {
+            let release = self.times[found as usize].start.saturating_add(offset);
+            if release > self.now {
+                self.window.wait_for_one_more(child);
+                self.family.push(release, child);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,127 @@
+//! The device: makes the window, takes READY tasks from the submitter, runs and completes them.
+
+use super::{At, Bell, Mapped, is_locked, state, submitter_lock};
+use crate::config::Machine;
+use crate::engine::threads::core::{Core, Hands};
+use crate::engine::threads::executor::spin_until;
+use crate::engine::threads::inject::Faults;
+use crate::engine::threads::stats::Stats;
+use crate::engine::threads::{Call, Inject, KernelError, Kernels, Options, Setup, Spin, spawn_all};
+use crate::error::RunError;
+use crate::window::{Outcomes, SlotRef};
+use std::path::Path;
+
+/// How a device runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DeviceOptions {
+    /// Threads that run blocks.
+    pub executors: Option<usize>,
+    /// Kernels spin for their cycles.
+    pub spin: bool,
+}
+
+/// Kernels of a device, and its way to tell the submitter.
+struct Remote<'m> {
+    mapped: &'m Mapped,
+    spin: Option<Spin>,
+}
+
+impl Kernels for Remote<'_> {
+    fn run(&self, call: &Call) -> Result<(), KernelError> {
+        self.spin.map_or(Ok(()), |spin| spin.run(call))
+    }
+
+    fn retired(&self) {
+        self.mapped.ring(Bell::Submitter);
+    }
+}
+
+/// Makes a window in a file and works for one submitter until it is done; returns the number of tasks.
+///
+/// # Errors
+/// When the file cannot be made or is in use, when the submitter dies, or when a task fails.
+pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result<u64, RunError> {
+    let mapped = Mapped::create(path, &machine.limits, machine.rules.fanout_order)?;
+    mapped.set(At::DevicePid, std::process::id().into());
+    mapped.set(At::DeviceState, state::WORKING);
+    let spin = options.spin.then_some(Spin { clock_mhz: machine.clock_mhz });
+    let kernels = Remote { mapped: &mapped, spin };
+    let setup = Setup::new(machine, &Options { executors: options.executors, ..Options::default() });
+    let faults = Faults::new(Inject::default(), machine.workers.total());
+    let core = Core::over(mapped.window()?, machine, &kernels, setup, faults);
+    let mut hands = Hands::new(&core, false);
+    let result = spawn_all(&core, || intake(&core, &mapped, &mut hands));
+    let result = result.and_then(|((), threads)| failed_tasks(hands.stats, threads));
+    mapped.set(At::DeviceState, if result.is_ok() { state::DONE } else { state::FAILED });
+    mapped.ring(Bell::Submitter);
+    result.map(|()| (0..core.window.n_rings()).map(|ring| core.window.ring(ring).retired()).sum())
+}
+
+fn failed_tasks(mut all: Stats, threads: Vec<Stats>) -> Result<(), RunError> {
+    threads.into_iter().for_each(|stats| all.add(stats));
+    let bad = all.ended.failed + all.ended.cancelled;
+    if bad == 0 { Ok(()) } else { Err(RunError::Kernel(format!("{bad} tasks failed or were cancelled"))) }
+}
+
+/// Takes READY tasks from the submitter until it is done or gone.
+fn intake<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, hands: &mut Hands) -> Result<(), RunError> {
+    core.sleepers.register(0);
+    let queue = mapped.queue()?;
+    let lock = submitter_lock(&mapped.path);
+    loop {
+        while let Some(slot) = queue.pop(&mut hands.stats.contention) {
+            if slot as usize >= core.window.n_slots() {
+                return Err(Mapped::error(&mapped.path, format!("corrupt: slot {slot} in the queue")));
+            }
+            take_in(core, hands, slot);
+        }
+        if core.is_over() {
+            let message = "a thread of the device panicked, or a task failed";
+            return Err(Mapped::error(&mapped.path, message));
+        }
+        tell_bad(core, mapped);
+        let (blocked, submitter) = (mapped.get(At::Blocked), mapped.get(At::SubmitterState));
+        let is_idle = core.sleepers.is_alone() && queue.is_empty();
+        if is_idle && blocked != mapped.get(At::Answered) {
+            mapped.set(At::Answered, blocked);
+            mapped.ring(Bell::Submitter);
+        }
+        if submitter == state::DONE && is_idle {
+            return Ok(());
+        }
+        if submitter == state::FAILED {
+            return Err(Mapped::error(&mapped.path, "the submitter gave up"));
+        }
+        if submitter == state::WORKING && !is_locked(&lock) && mapped.get(At::SubmitterState) == state::WORKING {
+            let pid = mapped.get(At::SubmitterPid);
+            return Err(Mapped::error(&mapped.path, format!("the submitter (process {pid}) died")));
+        }
+        mapped.set(At::DeviceBeat, mapped.get(At::DeviceBeat) + 1);
+        rest(core, mapped, || !queue.is_empty());
+    }
+}
+
+/// Waits for the submitter. While executors still work, they decide when the device is idle, so it looks again soon.
+fn rest<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, has_work: impl Fn() -> bool) {
+    let waits_for_idle =
+        mapped.get(At::Blocked) != mapped.get(At::Answered) || mapped.get(At::SubmitterState) == state::DONE;
+    let has_news = || has_work() || (waits_for_idle && core.sleepers.is_alone());
+    if !spin_until(core.setup.spin, &has_news) && !waits_for_idle {
+        mapped.wait(Bell::Device, has_work);
+    }
+}
+
+fn take_in<K: Kernels>(core: &Core<'_, K>, hands: &mut Hands, slot: SlotRef) {
+    hands.told(core).ready(slot);
+    hands.settle(core);
+}
+
+/// Tells the submitter of the first task that failed.
+fn tell_bad<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped) {
+    if mapped.get(At::Failed) == 0
+        && let Some(task) = core.bad.lock().expect("nobody panics with it").first()
+    {
+        mapped.set(At::Failed, task.0 + 1);
+        mapped.ring(Bell::Submitter);
+    }
+}

@@ -1,0 +1,321 @@
+//! A window in a file that two processes map: the device runs schedulers and executors, the submitter the orchestrator.
+//!
+//! ```text
+//! header, 4096 bytes   magic | version | sizes | limits     then the words by which the two sides talk
+//! rings                last_task_alive, heap_tail, … of every ring
+//! queue                READY tasks on their way from the submitter to the device
+//! slots, entries       the tasks in flight and their dependencies
+//! ```
+//!
+//! The file holds offsets and numbers only. Sizes are checked against each other and against the length of the file before anything is
+//! looked at, and every number that leads somewhere is checked where it is used. Each side holds a lock on a file for as long as its
+//! process lives; when the lock is free, the process is gone, however it ended.
+
+mod device;
+mod inspect;
+mod submitter;
+
+pub use device::{DeviceOptions, device};
+pub use inspect::inspect;
+pub use submitter::{Submitted, submit};
+
+use super::ring::{ENDS, ReadyRing, size_for};
+use crate::config::{FanoutOrder, Limits};
+use crate::error::RunError;
+use crate::sync::{Shared, Sharing};
+use crate::window::{AnyBytes, Entry, Lengths, Ring, Slot, Span, Window};
+use memmap2::{MmapOptions, MmapRaw};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+/// `PTOWIN` and two bytes that change when it is read in the wrong order.
+const MAGIC: u64 = u64::from_le_bytes(*b"PTOWIN\x0d\x0a");
+const VERSION: u64 = 1;
+const HEADER_BYTES: usize = 4096;
+/// A side looks whether the other is alive at least this often.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Numbers of words in the header.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Magic,
+    Version,
+    SlotBytes,
+    EntryBytes,
+    RingBytes,
+    Window,
+    Rings,
+    Deps,
+    Heap,
+    Tensors,
+    Spare,
+    FanoutOrder,
+    FileBytes,
+    /// Process of the device, its sign of life, what it does.
+    DevicePid = 64,
+    DeviceBeat,
+    DeviceState,
+    /// First task that failed on the device, plus 1.
+    Failed,
+    /// The last number of `Blocked` at which the device had nothing left to do.
+    Answered,
+    /// Process of the submitter, its sign of life, what it does.
+    SubmitterPid = 96,
+    SubmitterBeat,
+    SubmitterState,
+    /// Counts the times at which the submitter found something full.
+    Blocked,
+}
+
+/// What a side does.
+mod state {
+    pub(super) const ABSENT: u64 = 0;
+    pub(super) const WORKING: u64 = 1;
+    pub(super) const DONE: u64 = 2;
+    pub(super) const FAILED: u64 = 3;
+}
+
+/// Where a bell is in the last words of the header: a side waits on its own and rings the other's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bell {
+    Device,
+    Submitter,
+}
+
+/// A mapped window.
+struct Mapped {
+    path: PathBuf,
+    #[expect(dead_code, reason = "the lock of the device lasts as long as the file is open")]
+    file: File,
+    words: Span<AtomicU64>,
+    /// Bell and whether somebody waits for it, for each side, cache lines apart.
+    bells: Span<AtomicU32>,
+    limits: Limits,
+    fanout_order: FanoutOrder,
+    mapping: Arc<MmapRaw>,
+    places: Places,
+}
+
+/// Offsets of the arrays.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    rings: usize,
+    ends: usize,
+    cells: usize,
+    slots: usize,
+    entries: usize,
+    end: usize,
+    lengths: Lengths,
+}
+
+impl Places {
+    /// `None` when the sizes are beyond what a file can have.
+    fn of(limits: &Limits) -> Option<Places> {
+        let lengths = Lengths::of(limits);
+        let after = |start: usize, count: usize, bytes: usize| {
+            start.checked_add(count.checked_mul(bytes)?)?.checked_next_multiple_of(4096)
+        };
+        let rings = HEADER_BYTES;
+        let ends = after(rings, lengths.rings, size_of::<Ring<Shared>>())?;
+        let cells = after(ends, ENDS, 8)?;
+        let slots = after(cells, size_for(lengths.slots), 8)?;
+        let entries = after(slots, lengths.slots, size_of::<Slot<Shared>>())?;
+        let end = after(entries, lengths.entries, size_of::<Entry<Shared>>())?;
+        Some(Places { rings, ends, cells, slots, entries, end, lengths })
+    }
+}
+
+impl Mapped {
+    fn error(path: &Path, what: impl std::fmt::Display) -> RunError {
+        RunError::Threads(format!("{}: {what}", path.display()))
+    }
+
+    /// Makes a file for a window of these sizes, replacing one that nobody uses.
+    fn create(path: &Path, limits: &Limits, fanout_order: FanoutOrder) -> Result<Mapped, RunError> {
+        let io = |error: std::io::Error| Mapped::error(path, error);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+        if !try_lock(&file) {
+            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+        }
+        let places = Places::of(limits).ok_or_else(|| Mapped::error(path, "sizes beyond what a file can have"))?;
+        file.set_len(0).and_then(|()| file.set_len(places.end as u64)).map_err(io)?;
+        let mapped = Mapped::map(path, file, limits.clone(), fanout_order, places)?;
+        let sizes = [
+            (At::SlotBytes, size_of::<Slot<Shared>>() as u64),
+            (At::EntryBytes, size_of::<Entry<Shared>>() as u64),
+            (At::RingBytes, size_of::<Ring<Shared>>() as u64),
+            (At::Window, limits.window),
+            (At::Rings, limits.rings.into()),
+            (At::Deps, limits.deps),
+            (At::Heap, limits.heap),
+            (At::Tensors, limits.tensors),
+            (At::Spare, limits.spare),
+            (At::FanoutOrder, u64::from(fanout_order == FanoutOrder::Fifo)),
+            (At::FileBytes, places.end as u64),
+            (At::Version, VERSION),
+        ];
+        for (at, value) in sizes {
+            mapped.set(at, value);
+        }
+        mapped.queue()?.clear();
+        // Last of all, so that nobody takes a half-made window for a whole one.
+        mapped.set(At::Magic, MAGIC);
+        Ok(mapped)
+    }
+
+    /// Opens a window that somebody made; everything it says about itself is checked.
+    fn open(path: &Path) -> Result<Mapped, RunError> {
+        let io = |error: std::io::Error| Mapped::error(path, error);
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        if bytes < HEADER_BYTES as u64 {
+            return Err(Mapped::error(path, format!("{bytes} bytes are no window; a header has {HEADER_BYTES}")));
+        }
+        let header: Arc<MmapRaw> = Arc::new(MmapOptions::new().len(HEADER_BYTES).map_raw(&file).map_err(io)?);
+        let words = Span::<AtomicU64>::mapped(&header, 0, HEADER_BYTES / 8);
+        let words = words.ok_or_else(|| Mapped::error(path, "the header cannot be mapped"))?;
+        let word = |at: At| words[at as usize].load(Acquire); // Ordering: pairs with the Release in `set`.
+        if word(At::Magic) != MAGIC {
+            return Err(Mapped::error(path, "is no window, or one that is not complete"));
+        }
+        if word(At::Version) != VERSION {
+            let version = word(At::Version);
+            return Err(Mapped::error(path, format!("window of version {version}; this program knows {VERSION}")));
+        }
+        let layout = [size_of::<Slot<Shared>>(), size_of::<Entry<Shared>>(), size_of::<Ring<Shared>>()];
+        if [At::SlotBytes, At::EntryBytes, At::RingBytes].map(word) != layout.map(|bytes| bytes as u64) {
+            return Err(Mapped::error(path, "slots, entries or rings have other sizes; it comes from another build"));
+        }
+        let limits = Limits {
+            window: word(At::Window),
+            heap: word(At::Heap),
+            deps: word(At::Deps),
+            tensors: word(At::Tensors),
+            rings: u32::try_from(word(At::Rings)).unwrap_or(u32::MAX),
+            spare: word(At::Spare),
+            ..Limits::default()
+        };
+        let machine = crate::config::Machine { limits: limits.clone(), ..crate::config::Machine::default() };
+        machine.validate().map_err(|error| Mapped::error(path, format!("corrupt: {error}")))?;
+        let places = Places::of(&limits).filter(|places| places.end as u64 == word(At::FileBytes));
+        let places =
+            places.ok_or_else(|| Mapped::error(path, "corrupt: the sizes in its header do not fit together"))?;
+        if bytes < places.end as u64 {
+            let message = format!("truncated: {bytes} bytes of a window of {}", places.end);
+            return Err(Mapped::error(path, message));
+        }
+        let order = if word(At::FanoutOrder) == 0 { FanoutOrder::Lifo } else { FanoutOrder::Fifo };
+        Mapped::map(path, file, limits, order, places)
+    }
+
+    fn map(
+        path: &Path,
+        file: File,
+        limits: Limits,
+        fanout_order: FanoutOrder,
+        places: Places,
+    ) -> Result<Mapped, RunError> {
+        let mapping = MmapOptions::new().len(places.end).map_raw(&file).map_err(|error| Mapped::error(path, error))?;
+        let mapping = Arc::new(mapping);
+        Ok(Mapped {
+            words: span(path, &mapping, 0, HEADER_BYTES / 8 - 64)?,
+            bells: span(path, &mapping, HEADER_BYTES - 512, 128)?,
+            path: path.into(),
+            file,
+            limits,
+            fanout_order,
+            mapping,
+            places,
+        })
+    }
+
+    /// The window in it.
+    fn window(&self) -> Result<Window<Shared>, RunError> {
+        let Places { rings, slots, entries, lengths, .. } = self.places;
+        let arrays = (
+            span(&self.path, &self.mapping, slots, lengths.slots)?,
+            span(&self.path, &self.mapping, entries, lengths.entries)?,
+            span(&self.path, &self.mapping, rings, lengths.rings)?,
+        );
+        Ok(Window::over(arrays, &self.limits, self.fanout_order))
+    }
+
+    /// The queue from the submitter to the device.
+    fn queue(&self) -> Result<ReadyRing<Shared>, RunError> {
+        let Places { ends, cells, lengths, .. } = self.places;
+        let ends = span(&self.path, &self.mapping, ends, ENDS)?;
+        Ok(ReadyRing::over(ends, span(&self.path, &self.mapping, cells, size_for(lengths.slots))?))
+    }
+
+    fn get(&self, at: At) -> u64 {
+        self.words[at as usize].load(Acquire) // Ordering: pairs with the Release in `set`.
+    }
+
+    fn set(&self, at: At, value: u64) {
+        self.words[at as usize].store(value, Release); // Ordering: pairs with the Acquire in `get`.
+    }
+
+    /// Rings the bell of a side, if it waits.
+    fn ring(&self, bell: Bell) {
+        Shared::fence();
+        let [bell, waits] = self.bell(bell);
+        // Ordering: Relaxed behind the fence, which pairs with the one in `wait`.
+        if waits.load(Relaxed) != 0 {
+            bell.fetch_add(1, Release); // Ordering: pairs with the Acquire in `wait`.
+            wake(bell);
+        }
+    }
+
+    /// Waits for a bell, or until it is time to look whether the other side is alive.
+    fn wait(&self, bell: Bell, has_work: impl Fn() -> bool) {
+        let [bell, waits] = self.bell(bell);
+        let heard = bell.load(Acquire); // Ordering: pairs with the Release in `ring`.
+        waits.store(1, Relaxed);
+        Shared::fence();
+        if !has_work() {
+            sleep(bell, heard, LOOK);
+        }
+        waits.store(0, Relaxed); // Ordering: a bell rung too often does no harm.
+    }
+
+    fn bell(&self, bell: Bell) -> [&AtomicU32; 2] {
+        let first = if bell == Bell::Device { 0 } else { 64 };
+        [&self.bells[first], &self.bells[first + 1]]
+    }
+}
+
+fn span<T: AnyBytes>(path: &Path, mapping: &Arc<MmapRaw>, offset: usize, len: usize) -> Result<Span<T>, RunError> {
+    Span::mapped(mapping, offset, len).ok_or_else(|| Mapped::error(path, "corrupt: an array lies outside the file"))
+}
+
+/// The file whose lock the submitter of a window holds.
+fn submitter_lock(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".submitter");
+    name.into()
+}
+
+/// Takes the lock of a file for as long as it stays open; false if a living process has it.
+fn try_lock(file: &File) -> bool {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Whether a living process holds the lock of a file.
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
+}
+
+fn wake(bell: &AtomicU32) {
+    let _ = rustix::thread::futex::wake(bell, rustix::thread::futex::Flags::empty(), u32::MAX >> 1);
+}
+
+fn sleep(bell: &AtomicU32, heard: u32, longest: Duration) {
+    let longest = rustix::thread::futex::Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
+    // A time-out, a signal or a bell that rang already: the caller looks in any case.
+    let _ = rustix::thread::futex::wait(bell, rustix::thread::futex::Flags::empty(), heard, Some(&longest));
+}

@@ -1,0 +1,152 @@
+//! The threaded engine: the real lock-free runtime on host threads.
+//!
+//! The orchestrator is the same as in virtual time, and so is the window, now made of atomics. READY tasks pass through
+//! bounded lock-free queues to executors: host threads that run the blocks of all the machine's workers. In free mode the host
+//! decides what runs when, and the report tells nanoseconds; every task still gets cycles, from clocks that follow
+//! `start = max(end of producers, clock of the worker)`. [`deterministic`] gives the schedule of the virtual engine.
+
+mod clocks;
+mod core;
+mod deterministic;
+mod executor;
+mod feed;
+mod inject;
+mod kernels;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub mod mapped;
+mod outcome;
+mod ring;
+pub mod runtime;
+mod sleep;
+mod stats;
+mod submit;
+
+pub use deterministic::run_deterministic;
+pub use inject::Inject;
+pub use kernels::{Call, Draft, KernelError, Kernels, Noop, Spin};
+
+use self::core::Core;
+use super::{Observer, RunError};
+use crate::config::Machine;
+use crate::kernel::{Costs, Table};
+use crate::orchestrator::Orchestrator;
+use crate::report::Report;
+use crate::workload::Workload;
+use executor::Executor;
+use inject::Faults;
+use stats::Stats;
+use submit::Submitter;
+
+/// Rounds of looking for work before a thread sleeps: about as long as a sleep costs.
+const SPIN: u32 = 400;
+
+/// How to run on threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Threads that run blocks; `None` takes what the host has left beside orchestrator and schedulers.
+    pub executors: Option<usize>,
+    /// Collect the schedule and tell it to the observer at the end.
+    pub rows: bool,
+    /// Faults on purpose.
+    pub inject: Inject,
+}
+
+/// The threads of a run.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    schedulers: usize,
+    executors: usize,
+    rows: bool,
+    spin: u32,
+}
+
+impl Setup {
+    fn new(machine: &Machine, options: &Options) -> Setup {
+        let schedulers = (machine.scheduler.threads as usize).min(16);
+        let most = (machine.workers.total() as usize).clamp(1, sleep::MOST_THREADS - 17);
+        let free = host_cpus().saturating_sub(1 + schedulers).max(1);
+        let executors = options.executors.unwrap_or(free).clamp(1, most);
+        Setup { schedulers, executors, rows: options.rows, spin: SPIN }
+    }
+}
+
+/// Ends a run when the thread that holds it panics, so that the others do not wait for it.
+struct EndOnPanic<F: Fn()>(F);
+
+impl<F: Fn()> Drop for EndOnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)();
+        }
+    }
+}
+
+/// CPUs of the host.
+fn host_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs `workload` on host threads in free mode.
+///
+/// # Errors
+/// When the workload cannot be read, asks for something the machine can never give, or a kernel fails. A deadlock is not an
+/// error but an outcome.
+pub fn run<K: Kernels, O: Observer>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    kernels: &K,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    let table = Table::load(&machine.kernels)?;
+    let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
+    let faults = Faults::new(options.inject, machine.workers.total());
+    let core = Core::new(machine, kernels, Setup::new(machine, options), faults);
+    let mut submitter = Submitter::new(&core, orchestrator);
+    let result = host(&core, &mut submitter, Submitter::run);
+    let wall = core.nanoseconds();
+    outcome::conclude(&core, submitter, result, wall, workload, observer)
+}
+
+/// Starts the threads of a run, lets `body` submit on the calling thread, and ends them; their counts go to the submitter.
+fn host<'c, 'a, K: Kernels, T>(
+    core: &'c Core<'a, K>,
+    submitter: &mut Submitter<'c, 'a, K>,
+    body: impl FnOnce(&mut Submitter<'c, 'a, K>) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let (value, threads) = spawn_all(core, || body(submitter))?;
+    threads.into_iter().for_each(|stats| submitter.hands.stats.add(stats));
+    Ok(value)
+}
+
+/// Runs `body` while schedulers and executors work; returns what they counted.
+fn spawn_all<K: Kernels, T>(
+    core: &Core<'_, K>,
+    body: impl FnOnce() -> Result<T, RunError>,
+) -> Result<(T, Vec<Stats>), RunError> {
+    std::thread::scope(|scope| {
+        let _guard = EndOnPanic(|| core.end());
+        let named = |name: String| std::thread::Builder::new().name(name);
+        let schedulers = (0..core.setup.schedulers).map(|nth| {
+            named(format!("scheduler {nth}")).spawn_scoped(scope, move || {
+                let _guard = EndOnPanic(|| core.end());
+                executor::schedule(core, 1 + nth)
+            })
+        });
+        let executors = (0..core.setup.executors).map(|nth| {
+            named(format!("executor {nth}")).spawn_scoped(scope, move || {
+                let _guard = EndOnPanic(|| core.end());
+                Executor::new(core, nth).run()
+            })
+        });
+        let threads: Result<Vec<_>, _> = schedulers.chain(executors).collect();
+        let started = threads.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")));
+        let result = started.and_then(|threads| body().map(|value| (value, threads)));
+        core.end();
+        let (value, threads) = result?;
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Stats>| {
+            thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))
+        };
+        Ok((value, threads.into_iter().map(join).collect::<Result<_, _>>()?))
+    })
+}

@@ -1,0 +1,174 @@
+//! What a run on threads has to tell: its report, or the error that ended it.
+
+use super::core::{Core, Failure};
+use super::stats::Stats;
+use super::submit::Submitter;
+use super::{Kernels, host_cpus};
+use crate::config::Machine;
+use crate::engine::deadlock::{self, Scene, explain};
+use crate::engine::tally::kernel_list;
+use crate::engine::{Observer, RunError, simulate};
+use crate::id::{WorkerId, WorkerType};
+use crate::orchestrator::Orchestrator;
+use crate::report::{
+    Accounts, Deadlock, OrchestratorReport, Outcome, Report, SchedulerReport, ThreadsReport, WorkerReport,
+};
+use crate::workload::Workload;
+use std::collections::BTreeMap;
+
+/// Puts a finished run together.
+pub(super) fn conclude<K: Kernels, O: Observer>(
+    core: &Core<'_, K>,
+    mut submitter: Submitter<'_, '_, K>,
+    result: Result<(), RunError>,
+    wall: u64,
+    workload: &dyn Workload,
+    observer: &mut O,
+) -> Result<Report, RunError> {
+    if let Err(error) = result {
+        if let RunError::TooLarge { .. } = error {
+            // What could be seen before the run comes first.
+            submitter.orchestrator.validate_rest()?;
+        }
+        return Err(error);
+    }
+    if let Some(failure) = failure(core, &submitter) {
+        return Err(failure);
+    }
+    let n_tasks = submitter.orchestrator.next_task().0;
+    let is_retired = |ring| core.window.ring(ring).retired() == core.window.ring(ring).submitted();
+    let complete = submitter.stuck_on.is_none() && (0..core.window.n_rings()).all(is_retired);
+    let deadlock = if complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
+    let mut rows = std::mem::take(&mut submitter.hands.stats.rows);
+    rows.sort_by_key(|row| (row.start, row.task, row.block, row.worker));
+    for row in &rows {
+        observer.block(row, submitter.orchestrator.source().symbols());
+    }
+    Ok(report(core, &submitter, n_tasks, wall, workload.name(), deadlock))
+}
+
+/// The first kernel that failed, as an error.
+pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    let failure = core.failure.lock().expect("nobody panics with it");
+    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, &submitter.orchestrator)))
+}
+
+/// As [`failure`], while the run goes on.
+pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    failure(submitter.core, submitter)
+}
+
+fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {
+    let symbols = orchestrator.source().symbols();
+    let Failure { task, name, kernel, message } = failure;
+    let name = name.map_or_else(|| format!("task{task}"), |name| symbols.name(name).to_string());
+    let kernel = kernel.map_or_else(|| "(unnamed)".to_string(), |kernel| symbols.name(kernel).to_string());
+    format!("task {task} `{name}`, kernel `{kernel}`: {message}")
+}
+
+fn stuck<K: Kernels>(
+    core: &Core<'_, K>,
+    submitter: &mut Submitter<'_, '_, K>,
+    workload: &dyn Workload,
+) -> Result<Deadlock, RunError> {
+    let mut deadlock = explain(&Scene {
+        window: &core.window,
+        orchestrator: &submitter.orchestrator,
+        machine: core.machine,
+        blocked: submitter.stuck_on,
+        at: submitter.hands.stats.makespan,
+        line: &|slot| submitter.lines[slot as usize],
+    });
+    submitter.orchestrator.validate_rest()?;
+    let mut machine = core.machine.clone();
+    machine.scheduler.threads = machine.scheduler.threads.max(1);
+    deadlock.needed = deadlock::needed(&machine, &|trial| simulate(workload, trial, &mut ()))?;
+    Ok(deadlock)
+}
+
+fn report<K: Kernels>(
+    core: &Core<'_, K>,
+    submitter: &Submitter<'_, '_, K>,
+    tasks: u64,
+    wall: u64,
+    workload: String,
+    deadlock: Option<Deadlock>,
+) -> Report {
+    let (machine, stats) = (core.machine, &submitter.hands.stats);
+    let ended = stats.ended;
+    let outcome = match deadlock {
+        Some(_) => Outcome::Deadlock,
+        None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
+        None => Outcome::Completed,
+    };
+    let moved = submitter.orchestrator.moved().iter();
+    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
+    let makespan = stats.makespan;
+    Report {
+        format: "ptosim-result".into(),
+        version: 1,
+        workload,
+        machine: machine.clone(),
+        policy: "pto".into(),
+        engine: "threads".into(),
+        outcome,
+        makespan,
+        finish: makespan,
+        tasks,
+        edges: submitter.tally.edges,
+        blocks: stats.blocks,
+        ended,
+        workers: workers(machine, stats),
+        orchestrator: OrchestratorReport::default(),
+        scheduler: SchedulerReport { threads: machine.scheduler.threads, ..SchedulerReport::default() },
+        bounds: submitter.work.bounds(machine, submitter.tally.critical_path, makespan),
+        high_water: submitter.tally.high_water(),
+        latency: BTreeMap::new(),
+        kernels: kernel_list(&stats.kernels, submitter.orchestrator.source().symbols()),
+        deadlock,
+        notes,
+        policy_report: serde_json::Value::Object(serde_json::Map::new()),
+        verdict: String::new(),
+        path: None,
+        what_if: Vec::new(),
+        threads: Some(threads(core, submitter, tasks, wall)),
+    }
+}
+
+/// Busy cycles are exact; what an idle worker waited for is not known where the host decides.
+fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
+    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
+    let report = |(id, (kind, &(blocks, busy))): (usize, (WorkerType, &(u64, u64)))| WorkerReport {
+        id: WorkerId(id as u32),
+        kind,
+        blocks,
+        busy,
+        accounts: Accounts { busy, ..Accounts::default() },
+    };
+    kinds.zip(&stats.workers).enumerate().map(report).collect()
+}
+
+fn threads<K: Kernels>(
+    core: &Core<'_, K>,
+    submitter: &Submitter<'_, '_, K>,
+    tasks: u64,
+    wall_ns: u64,
+) -> ThreadsReport {
+    let stats = &submitter.hands.stats;
+    ThreadsReport {
+        mode: "free".into(),
+        host_cpus: host_cpus() as u64,
+        schedulers: core.setup.schedulers as u64,
+        executors: core.setup.executors as u64,
+        wall_ns,
+        ns_per_task: wall_ns as f64 / tasks.max(1) as f64,
+        tasks_per_second: tasks as f64 * 1e9 / wall_ns.max(1) as f64,
+        latency: stats.latencies(),
+        wake_ups: stats.wake_ups,
+        parks: stats.parks,
+        contention: stats.contention,
+        handed_on: stats.handed_on,
+        orchestrator_waits: submitter.waits,
+        inject_seed: core.faults.seed(),
+    }
+}

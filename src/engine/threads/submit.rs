@@ -1,0 +1,267 @@
+//! The orchestrator as a thread: reads the program, waits when something is full, publishes.
+
+use super::core::{Core, Hands, ORCHESTRATOR, duty};
+use super::executor::spin_until;
+use super::sleep::Slept;
+use super::stats::SAMPLED;
+use super::{Draft, Kernels};
+use crate::engine::RunError;
+use crate::engine::tally::{Tally, Work};
+use crate::orchestrator::{Orchestrator, Step};
+use crate::window::{Outcomes, Refusal, Resource, SlotRef, flag};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Instant;
+
+/// Submits a program.
+pub(super) struct Submitter<'c, 'a, K> {
+    pub(super) core: &'c Core<'a, K>,
+    pub(super) orchestrator: Orchestrator,
+    pub(super) hands: Hands,
+    pub(super) tally: Tally,
+    pub(super) work: Work,
+    /// What nothing will ever give back, once that is known.
+    pub(super) stuck_on: Option<Resource>,
+    /// How often it had to wait.
+    pub(super) waits: u64,
+    /// Bad tasks it knows of.
+    known_bad: u64,
+    /// Line of the task in each slot.
+    pub(super) lines: Vec<Option<u64>>,
+}
+
+/// How waiting for room ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// Something came back: try again.
+    Again,
+    /// Everybody else is idle: if the next attempt fails, all that follow will.
+    Alone,
+}
+
+impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
+    pub(super) fn new(core: &'c Core<'a, K>, orchestrator: Orchestrator) -> Self {
+        let hands = Hands::new(core, false);
+        core.sleepers.register(ORCHESTRATOR);
+        Submitter {
+            core,
+            orchestrator,
+            hands,
+            tally: Tally::new(core.machine),
+            work: Work::default(),
+            stuck_on: None,
+            waits: 0,
+            known_bad: 0,
+            lines: vec![None; core.window.n_slots()],
+        }
+    }
+
+    /// Submits the whole program and waits until everything is consumed, or nothing can happen any more.
+    pub(super) fn run(&mut self) -> Result<(), RunError> {
+        while !self.core.is_over() && self.step()? {}
+        self.drain();
+        Ok(())
+    }
+
+    /// Does the next operation of the program; false when there is none or no way on.
+    pub(super) fn step(&mut self) -> Result<bool, RunError> {
+        let sampled = self.orchestrator.next_task().0.is_multiple_of(SAMPLED).then(Instant::now);
+        match self.orchestrator.read(&self.core.window)? {
+            Step::Done => return Ok(false),
+            Step::ScopeBegin => self.orchestrator.open_scope(),
+            Step::ScopeEnd => {
+                let core = self.core;
+                self.orchestrator.close_scope(&core.window, &mut self.hands.told(core));
+                self.hands.settle(core);
+            }
+            Step::Submit => {
+                if let Some((parent, _)) = self.orchestrator.task.parent {
+                    // Without common cycles a child waits for the end of its parent instead of its start.
+                    self.orchestrator.task.deps.push(parent);
+                    self.orchestrator.look_again(&self.core.window);
+                }
+                let waits = self.waits;
+                let Some(slot) = self.reserve()? else { return Ok(false) };
+                self.publish(slot);
+                if let Some(start) = sampled
+                    && waits == self.waits
+                {
+                    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    self.hands.stats.submit.saturating_record(nanoseconds);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes what the task at hand needs, waiting for it; `None` if nothing will ever give it back.
+    #[inline]
+    fn reserve(&mut self) -> Result<Option<SlotRef>, RunError> {
+        self.learn_bad();
+        let mut waited = Waited::Again;
+        loop {
+            match self.orchestrator.try_reserve(&self.core.window) {
+                Ok((slot, _)) => {
+                    self.tally.reserved(&self.core.window, self.orchestrator.ring());
+                    return Ok(Some(slot));
+                }
+                Err(Refusal::Full(on)) if waited == Waited::Alone => {
+                    self.stuck_on = Some(on);
+                    return Ok(None);
+                }
+                Err(Refusal::Full(_)) if self.core.is_over() => return Ok(None),
+                Err(Refusal::Full(_)) => waited = self.wait(),
+                Err(Refusal::TooLarge(resource)) => {
+                    return Err(self.orchestrator.too_large(resource, &self.core.window));
+                }
+            }
+        }
+    }
+
+    /// Waits until a part of what is in flight has retired: waking for every slot would cost more than the slot is worth.
+    #[cold]
+    fn wait(&mut self) -> Waited {
+        let core = self.core;
+        self.waits += 1;
+        let ring = core.window.ring(self.orchestrator.ring());
+        let in_flight = ring.submitted() - ring.retired();
+        let target = ring.retired() + (in_flight / 4).max(1);
+        let enough = || ring.retired() >= target || core.is_over();
+        if spin_until(core.setup.spin, &enough) {
+            return Waited::Again;
+        }
+        core.wake_at.store(target, Relaxed); // Ordering: the bit set by `announce` publishes it.
+        core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`.
+        core.sleepers.announce(ORCHESTRATOR);
+        let waited = if enough() {
+            core.sleepers.withdraw(ORCHESTRATOR);
+            Waited::Again
+        } else {
+            self.hands.stats.parks += 1;
+            match core.sleepers.sleep(ORCHESTRATOR) {
+                Slept::Woken => Waited::Again,
+                Slept::Last => {
+                    core.sleepers.stay_up(ORCHESTRATOR);
+                    self.nothing_left_behind()
+                }
+            }
+        };
+        core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
+        waited
+    }
+
+    /// Everybody else is idle. After a wake-up that was lost on purpose there may still be work to hand out.
+    fn nothing_left_behind(&mut self) -> Waited {
+        let core = self.core;
+        if core.has_ready() {
+            core.sleepers.wake(1 + core.setup.schedulers);
+            return Waited::Again;
+        }
+        if !core.ended.is_empty() {
+            core.sleepers.wake(1);
+            return Waited::Again;
+        }
+        Waited::Alone
+    }
+
+    /// Learns which tasks ended badly since it last asked.
+    #[inline]
+    fn learn_bad(&mut self) {
+        // Ordering: Acquire pairs with the Release of who noted it: a task found dead is in the list by now.
+        while self.core.n_bad.load(Acquire) != self.known_bad {
+            for task in self.core.bad.lock().expect("nobody panics with it").drain(..) {
+                self.orchestrator.remember_bad(task);
+                self.known_bad += 1;
+            }
+            self.orchestrator.look_again(&self.core.window);
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self, slot_ref: SlotRef) {
+        let core = self.core;
+        self.learn_bad_at_publish();
+        let moment = &core.moments[slot_ref as usize];
+        // Ordering: Relaxed; linking and publishing make it visible.
+        moment.ready.store(self.orchestrator.task.submit_at, Relaxed);
+        moment.end.store(0, Relaxed);
+        if self.orchestrator.next_task().0.is_multiple_of(SAMPLED) {
+            moment.submitted_ns.store(core.nanoseconds(), Relaxed);
+        }
+        self.lines[slot_ref as usize] = self.orchestrator.source().line();
+        core.kernels.prepare(&Draft {
+            window: &core.window,
+            slot: slot_ref,
+            id: self.orchestrator.next_task(),
+            task: &self.orchestrator.task,
+            symbols: self.orchestrator.source().symbols(),
+        });
+        let (kind, cost) = self.orchestrator.resolved;
+        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
+        let published = self.orchestrator.publish(&core.window, slot_ref, cycles.unwrap_or(0));
+        self.tally.edges += published.edges;
+        self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path(slot_ref));
+        if published.cancelled.is_some() {
+            core.window.slot(slot_ref).job.set(flag::CANCELLED | flag::BAD);
+        }
+        if core.window.satisfy(slot_ref) {
+            self.hands.told(core).ready(slot_ref);
+        }
+        self.hands.settle(core);
+    }
+
+    /// Tasks that failed while this one waited; those among its producers that are gone are known by their ids only.
+    #[inline]
+    fn learn_bad_at_publish(&mut self) {
+        if self.core.n_bad.load(Acquire) == self.known_bad {
+            return; // Ordering: as in `learn_bad`.
+        }
+        for task in self.core.bad.lock().expect("nobody panics with it").drain(..) {
+            self.orchestrator.remember_bad(task);
+            self.known_bad += 1;
+        }
+    }
+
+    /// Waits until everybody else is idle, which is when everything submitted has run.
+    pub(super) fn wait_until_idle(&mut self) {
+        let core = self.core;
+        // Ordering: Relaxed; the bit set by `announce` publishes it. Nothing that retires is worth waking up for.
+        core.wake_at.store(u64::MAX, Relaxed);
+        core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`.
+        loop {
+            core.sleepers.announce(ORCHESTRATOR);
+            if core.is_over() {
+                core.sleepers.withdraw(ORCHESTRATOR);
+                break;
+            }
+            if core.sleepers.sleep(ORCHESTRATOR) == Slept::Woken {
+                continue;
+            }
+            core.sleepers.stay_up(ORCHESTRATOR);
+            if self.nothing_left_behind() == Waited::Alone {
+                break;
+            }
+        }
+        core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
+    }
+
+    /// Waits until all is done.
+    pub(super) fn drain(&mut self) {
+        let core = self.core;
+        core.duty.store(duty::DONE, Release); // Ordering: pairs with `all_idle`.
+        loop {
+            core.sleepers.announce(ORCHESTRATOR);
+            if core.is_over() {
+                core.sleepers.withdraw(ORCHESTRATOR);
+                return;
+            }
+            if core.sleepers.sleep(ORCHESTRATOR) == Slept::Woken {
+                continue;
+            }
+            core.sleepers.stay_up(ORCHESTRATOR);
+            if self.nothing_left_behind() == Waited::Alone {
+                core.end();
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The flow of tasks from nodes into queues: which node may schedule a task now, and which must wait.
+//!
+//! A READY task waits in its node. Scheduling a node moves its oldest task into a queue; a node is held back when too many
+//! of its tasks are scheduled and not processed, or when too many packets wait for one of the nodes behind it.
+//!
+//! ```text
+//! READY ─▶ node ─schedule_node▶ queue ─▶ worker ─▶ processed ─▶ packets in the streams to the nodes behind
+//!            ▲ held back by its own pending tasks and by full streams           │
+//!            └─────────────── sched_required, upstream first ◀──────────────────┘
+//! ```
+
+use super::choose::NodeTable;
+use super::config::Config;
+use super::graph::NodeGraph;
+use crate::graph::Graph;
+use crate::id::{TaskId, TaskType};
+use crate::window::SlotRef;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// All nodes and streams of a run.
+pub(super) struct Flow {
+    pub graph: Graph,
+    pub shape: NodeGraph,
+    pub nodes: Vec<Node>,
+    pub streams: Vec<Stream>,
+    /// Tasks scheduled by the last calls, in order, to be put into their queues.
+    pub scheduled: Vec<Scheduled>,
+    /// Nodes closed by the last calls.
+    pub closed: Vec<u32>,
+    /// Tasks neither processed nor cancelled.
+    pub left: u64,
+    /// READY tasks not scheduled.
+    pub held: usize,
+    /// When a task was scheduled last.
+    pub last_schedule: u64,
+    /// Whether anything is scheduled at all.
+    pub is_open: bool,
+    table: NodeTable,
+    /// By task: whether it is completed.
+    completed: Vec<bool>,
+    /// Nodes with READY tasks not scheduled.
+    holding: BTreeSet<u32>,
+    /// How many nodes could schedule a task if they were asked.
+    n_able: usize,
+    /// By node: the last pass of `sched_required` that met it.
+    met: Vec<u64>,
+    pass: u64,
+}
+
+/// A node of the stream graph.
+pub(super) struct Node {
+    /// READY tasks not scheduled: the smallest timestamp first, then the smallest id.
+    held: BinaryHeap<Reverse<(i64, TaskId, SlotRef)>>,
+    /// Tasks scheduled and not processed.
+    pending: u64,
+    limit: u64,
+    /// How many of its streams are full.
+    full_streams: u32,
+    /// Tasks not scheduled yet, READY or not.
+    unscheduled: u64,
+    /// Tasks neither processed nor cancelled.
+    left: u64,
+    /// Upstream nodes that may still schedule something, or have such nodes before them.
+    live_upstream: Vec<u32>,
+    /// Whether neither it nor any node before it can schedule anything any more.
+    is_exhausted: bool,
+    /// Whether it could schedule a task if it were asked.
+    is_able: bool,
+    /// Nothing of it is scheduled.
+    pub is_paused: bool,
+    /// What it still has is not to run.
+    pub is_force_closed: bool,
+    pub processed: u64,
+    pub pending_high: u64,
+    pub held_high: usize,
+    pub last_schedule: Option<u64>,
+    pub closed_at: Option<u64>,
+}
+
+/// Packets on the way from one node to another.
+#[derive(Clone, Default)]
+pub(super) struct Stream {
+    /// Completed tasks of the one with a consumer in the other that is not scheduled.
+    waiting: u64,
+    limit: u64,
+    pub high: u64,
+}
+
+/// A task that left its node.
+#[derive(Clone, Copy)]
+pub(super) struct Scheduled {
+    pub task: TaskId,
+    pub slot: SlotRef,
+    pub node: i32,
+    pub timestamp: i64,
+    /// Although it was held back.
+    pub by_force: bool,
+}
+
+impl Flow {
+    pub fn new(graph: Graph, shape: NodeGraph, config: &Config) -> Flow {
+        let limit = |node: u32| config.node(shape.nodes[node as usize].id).queue_length_limit;
+        let nodes: Vec<_> = (0..shape.nodes.len() as u32)
+            .map(|index| {
+                Node::new(limit(index), shape.nodes[index as usize].n_tasks, &shape.nodes[index as usize].upstream)
+            })
+            .collect();
+        let mut flow = Flow {
+            streams: shape.streams.iter().map(|&(_, to)| Stream { limit: limit(to), ..Stream::default() }).collect(),
+            scheduled: Vec::new(),
+            closed: Vec::new(),
+            left: shape.tasks.len() as u64,
+            held: 0,
+            last_schedule: 0,
+            is_open: false,
+            table: NodeTable::default(),
+            completed: vec![false; shape.tasks.len()],
+            holding: BTreeSet::new(),
+            n_able: 0,
+            met: vec![0; nodes.len()],
+            pass: 0,
+            nodes,
+            graph,
+            shape,
+        };
+        // Tasks without a worker are never scheduled.
+        for (task, member) in flow.graph.tasks.iter().zip(&flow.shape.tasks) {
+            flow.nodes[member.node as usize].unscheduled -= u64::from(task.kind == TaskType::None);
+        }
+        flow
+    }
+
+    pub fn node_of(&self, task: TaskId) -> u32 {
+        self.shape.tasks[task.0 as usize].node
+    }
+
+    /// A READY task waits in its node.
+    pub fn hold(&mut self, task: TaskId, slot: SlotRef) {
+        let member = self.shape.tasks[task.0 as usize];
+        let node = &mut self.nodes[member.node as usize];
+        node.held.push(Reverse((member.timestamp, task, slot)));
+        node.held_high = node.held_high.max(node.held.len());
+        self.held += 1;
+        if node.held.len() == 1 {
+            self.holding.insert(member.node);
+            self.review(member.node);
+        }
+    }
+
+    /// Keeps the count of nodes that could schedule a task; called whenever what decides it may have changed.
+    fn review(&mut self, index: u32) {
+        self.nodes[index as usize].review(&mut self.n_able);
+    }
+
+    /// The graph starts: every source is listed, and each listing schedules one node.
+    pub fn start(&mut self, now: u64) {
+        for index in 0..self.nodes.len() as u32 {
+            if self.shape.nodes[index as usize].upstream.is_empty() {
+                self.add_node(index, now);
+            }
+        }
+    }
+
+    /// Lists a node and schedules the one listed that was chosen longest ago.
+    pub fn add_node(&mut self, index: u32, now: u64) {
+        self.table.add(self.shape.nodes[index as usize].id);
+        let (shape, nodes) = (&self.shape, &self.nodes);
+        let is_held_back = |id| shape.index_of(id).is_none_or(|index| nodes[index as usize].is_held_back());
+        if let Some(chosen) = self.table.choose(is_held_back).and_then(|id| self.shape.index_of(id)) {
+            self.schedule_node(chosen, now);
+        }
+    }
+
+    /// Takes a node off the list again.
+    pub fn remove_node(&mut self, index: u32) {
+        self.table.remove(self.shape.nodes[index as usize].id);
+    }
+
+    /// Schedules the oldest READY task of a node, whatever holds it back.
+    pub fn schedule_node(&mut self, index: u32, now: u64) {
+        if self.is_open && !self.nodes[index as usize].is_paused {
+            self.schedule_oldest(index, now, false);
+        }
+    }
+
+    /// Schedules the READY task with the smallest timestamp and node of all, although it is held back.
+    pub fn force(&mut self, now: u64) -> bool {
+        let open = self.holding.iter().copied().filter(|&index| !self.nodes[index as usize].is_paused);
+        let oldest = open.min_by_key(|&index| {
+            let first = self.nodes[index as usize].held.peek();
+            (first.map(|&Reverse((timestamp, ..))| timestamp), index)
+        });
+        oldest.is_some_and(|index| self.schedule_oldest(index, now, true))
+    }
+
+    fn schedule_oldest(&mut self, index: u32, now: u64, by_force: bool) -> bool {
+        let node = &mut self.nodes[index as usize];
+        let Some(Reverse((timestamp, task, slot))) = node.held.pop() else { return false };
+        if node.held.is_empty() {
+            self.holding.remove(&index);
+        }
+        self.held -= 1;
+        node.pending += 1;
+        node.pending_high = node.pending_high.max(node.pending);
+        node.last_schedule = Some(now);
+        self.last_schedule = now;
+        self.review(index);
+        self.unqueue_packets(task);
+        self.scheduled.push(Scheduled { task, slot, node: self.shape.nodes[index as usize].id, timestamp, by_force });
+        true
+    }
+
+    /// Something happened that may let a node schedule a task: first every node upstream gets the chance, ascending and
+    /// each once, then the node itself.
+    pub fn sched_required(&mut self, index: u32, now: u64) {
+        // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing.
+        if self.n_able == 0 || !self.is_open {
+            return;
+        }
+        if self.n_able == 1 && self.nodes[index as usize].is_able {
+            self.schedule_node(index, now);
+            return;
+        }
+        self.pass += 1;
+        self.met[index as usize] = self.pass;
+        // Nodes being visited, each with the number of upstream nodes already looked at.
+        let mut path = vec![(index, 0)];
+        while let Some((node, looked_at)) = path.last_mut() {
+            let next = self.nodes[*node as usize].live_upstream.get(*looked_at).copied();
+            *looked_at += 1;
+            match next {
+                Some(upstream) if self.met[upstream as usize] == self.pass => {}
+                Some(upstream) => {
+                    self.met[upstream as usize] = self.pass;
+                    path.push((upstream, 0));
+                }
+                None => {
+                    let node = *node;
+                    path.pop();
+                    self.schedule_if_open(node, now);
+                    self.forget_exhausted(node);
+                }
+            }
+        }
+    }
+
+    fn schedule_if_open(&mut self, index: u32, now: u64) {
+        if !self.nodes[index as usize].is_held_back() {
+            self.schedule_node(index, now);
+        }
+    }
+
+    /// Drops upstream nodes that will never schedule anything, so that passes stay short.
+    fn forget_exhausted(&mut self, index: u32) {
+        let mut live = std::mem::take(&mut self.nodes[index as usize].live_upstream);
+        live.retain(|&upstream| !self.nodes[upstream as usize].is_exhausted);
+        let node = &mut self.nodes[index as usize];
+        node.is_exhausted = live.is_empty() && node.unscheduled == 0;
+        node.live_upstream = live;
+    }
+
+    /// A task is completed. `was_scheduled` is false for one that takes no worker.
+    pub fn complete(&mut self, task: TaskId, was_scheduled: bool, now: u64) {
+        let index = self.node_of(task);
+        self.queue_packets(task);
+        self.nodes[index as usize].processed += 1;
+        let closed = self.is_over(index, now);
+        if closed {
+            self.close(index, now);
+        }
+        for outlet in 0..self.shape.outlets(task).len() {
+            self.sched_required(self.shape.outlets(task)[outlet].to, now);
+        }
+        self.nodes[index as usize].pending -= u64::from(was_scheduled);
+        self.review(index);
+        if !closed {
+            self.sched_required(index, now);
+        }
+    }
+
+    /// A scheduled task was taken out of its queue again.
+    pub fn remove(&mut self, task: TaskId, now: u64) {
+        let index = self.node_of(task);
+        self.nodes[index as usize].pending -= 1;
+        self.review(index);
+        if self.is_over(index, now) {
+            self.close(index, now);
+        } else {
+            self.sched_required(index, now);
+        }
+    }
+
+    /// A task that was not scheduled will never run.
+    pub fn cancel(&mut self, task: TaskId, now: u64) {
+        let index = self.node_of(task);
+        if self.graph.tasks[task.0 as usize].kind != TaskType::None {
+            self.unqueue_packets(task);
+        }
+        if self.is_over(index, now) {
+            self.close(index, now);
+        }
+    }
+
+    /// Takes every READY task that waits in a node.
+    pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
+        let held = std::mem::take(&mut self.nodes[index as usize].held);
+        self.held -= held.len();
+        self.holding.remove(&index);
+        self.review(index);
+        for &Reverse((_, task, _)) in &held {
+            self.unqueue_packets(task);
+            self.is_over(index, now);
+        }
+        held.into_sorted_vec().into_iter().rev().map(|Reverse((.., slot))| slot).collect()
+    }
+
+    /// Whether all nodes behind a source are closed while it still has tasks.
+    pub fn is_useless(&self, index: u32) -> bool {
+        let shape = &self.shape.nodes[index as usize];
+        let is_closed = |&node: &u32| self.nodes[node as usize].closed_at.is_some();
+        shape.upstream.is_empty() && !shape.downstream.is_empty() && shape.downstream.iter().all(is_closed)
+    }
+
+    /// Why the oldest READY task is not scheduled, in words.
+    pub fn why_held(&self) -> Option<String> {
+        let index = *self.holding.first()?;
+        let node = &self.nodes[index as usize];
+        let &Reverse((_, task, _)) = node.held.peek()?;
+        let (name, id) = (self.graph.name(task), self.shape.nodes[index as usize].id);
+        let full =
+            self.shape.streams.iter().zip(&self.streams).find(|((from, _), stream)| *from == index && stream.is_full());
+        let cause = match full {
+            _ if node.is_paused => "the node is paused".to_string(),
+            _ if node.pending >= node.limit => {
+                format!("{} tasks of it are pending, the most there can be", node.pending)
+            }
+            Some(((_, to), stream)) => {
+                format!("{} packets wait for node {}", stream.waiting, self.shape.nodes[*to as usize].id)
+            }
+            None => "nothing asks for it".to_string(),
+        };
+        Some(format!("{} READY tasks are held back, the first of them {name} of node {id}: {cause}", self.held))
+    }
+
+    /// One task less of a node; whether it was the last.
+    fn is_over(&mut self, index: u32, now: u64) -> bool {
+        let node = &mut self.nodes[index as usize];
+        node.left -= 1;
+        self.left -= 1;
+        if node.left == 0 {
+            node.closed_at = Some(now);
+            self.closed.push(index);
+        }
+        node.left == 0
+    }
+
+    /// A node closes: each node upstream schedules one task, whatever holds it back.
+    fn close(&mut self, index: u32, now: u64) {
+        for upstream in 0..self.nodes[index as usize].live_upstream.len() {
+            self.schedule_node(self.nodes[index as usize].live_upstream[upstream], now);
+        }
+    }
+
+    /// The packets of a completed task wait for their consumers.
+    fn queue_packets(&mut self, task: TaskId) {
+        self.completed[task.0 as usize] = true;
+        let from = self.node_of(task);
+        for outlet in self.shape.outlets(task) {
+            if outlet.waiting > 0 {
+                let stream = &mut self.streams[outlet.stream as usize];
+                stream.waiting += 1;
+                stream.high = stream.high.max(stream.waiting);
+                self.nodes[from as usize].full_streams += u32::from(stream.waiting == stream.limit);
+            }
+        }
+        self.review(from);
+    }
+
+    /// A consumer is scheduled or will never be: packets that waited for it alone do not wait any more.
+    fn unqueue_packets(&mut self, consumer: TaskId) {
+        let to = self.node_of(consumer);
+        self.nodes[to as usize].unscheduled -= 1;
+        for &producer in self.graph.producers(consumer) {
+            let from = self.shape.tasks[producer.0 as usize].node;
+            if from == to {
+                continue;
+            }
+            let outlets = self.shape.outlets_mut(producer);
+            let place =
+                outlets.binary_search_by_key(&to, |outlet| outlet.to).expect("a producer has a stream to its consumer");
+            outlets[place].waiting -= 1;
+            if outlets[place].waiting == 0 && self.completed[producer.0 as usize] {
+                let stream = &mut self.streams[outlets[place].stream as usize];
+                let was_full = stream.waiting == stream.limit;
+                stream.waiting -= 1;
+                if was_full {
+                    let node = &mut self.nodes[from as usize];
+                    node.full_streams -= 1;
+                    node.review(&mut self.n_able);
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    fn new(limit: u64, n_tasks: u64, upstream: &[u32]) -> Node {
+        Node {
+            held: BinaryHeap::new(),
+            pending: 0,
+            limit,
+            full_streams: 0,
+            unscheduled: n_tasks,
+            left: n_tasks,
+            live_upstream: upstream.to_vec(),
+            is_exhausted: false,
+            is_able: false,
+            is_paused: false,
+            is_force_closed: false,
+            processed: 0,
+            pending_high: 0,
+            held_high: 0,
+            last_schedule: None,
+            closed_at: None,
+        }
+    }
+
+    fn review(&mut self, n_able: &mut usize) {
+        let is_able = !self.held.is_empty() && !self.is_held_back();
+        *n_able += usize::from(is_able);
+        *n_able -= usize::from(std::mem::replace(&mut self.is_able, is_able));
+    }
+
+    /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
+    fn is_held_back(&self) -> bool {
+        self.pending >= self.limit || self.full_streams > 0
+    }
+}
+
+impl Stream {
+    fn is_full(&self) -> bool {
+        self.waiting >= self.limit
+    }
+}

@@ -1,0 +1,323 @@
+//! `bmf`: a stream graph. Tasks belong to nodes, nodes to queues, and a queue is a worker; back-pressure between nodes.
+//!
+//! ```text
+//! READY ─▶ flow (nodes, streams, back-pressure) ─▶ queues (timestamp, node, order) ─▶ the queue's own worker
+//! ```
+//!
+//! The rules are those of the BMF scheduler: a node schedules its oldest task when something happens around it, upstream
+//! nodes first, unless too many of its tasks are pending or too many packets wait behind it. A failed task stops the whole
+//! graph, and so does a time without any scheduled task.
+
+mod choose;
+mod config;
+mod flow;
+mod graph;
+mod queues;
+mod record;
+mod route;
+pub mod safe_queue;
+pub mod scheduler_queue;
+pub mod stream;
+pub mod timestamp;
+
+pub use choose::{NodeItem, NodeTable};
+pub use config::{Backpressure, Config, NodeConfig};
+
+use super::{AfterEnd, Dropped, End, Halt, Policy, Ready, Requests, Stage};
+use crate::config::Machine;
+use crate::engine::RunError;
+use crate::graph::Graph;
+use crate::id::{TaskId, TaskType};
+use crate::window::SlotRef;
+use crate::workload::{Control, Workload};
+use flow::Flow;
+use graph::NodeGraph;
+use queues::{Item, Queues};
+use record::Record;
+use serde_json::Value;
+
+/// The rule of the BMF scheduler.
+pub struct Bmf {
+    flow: Flow,
+    queues: Queues,
+    /// Queue of every task.
+    routes: Vec<u32>,
+    is_relaxed: bool,
+    force_close: bool,
+    time_out: u64,
+    phase: Phase,
+    /// Nodes that got a READY task without a completion that asks for them.
+    arrivals: Vec<u32>,
+    requests: Requests,
+    record: Record,
+    n_scheduled: u64,
+}
+
+/// How far a graph is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Tasks wait in their nodes.
+    Built,
+    /// Nodes are scheduled.
+    Started,
+    /// No task is scheduled any more; those in the queues still run.
+    Closed,
+    /// Nothing starts any more.
+    Halted,
+}
+
+impl Bmf {
+    /// The policy for one program on one machine: finds its nodes and gives each a queue.
+    ///
+    /// # Errors
+    /// When the program cannot be read, or the configuration does not fit the machine.
+    pub fn new(config: &Config, workload: &dyn Workload, machine: &Machine) -> Result<Bmf, RunError> {
+        config.validate()?;
+        let graph = Graph::load(workload, machine)?;
+        let shape = NodeGraph::new(workload, &graph, &config.streams)?;
+        let routes = route::route(config, &shape, &graph, machine)?;
+        let is_declared = shape.is_declared || !config.nodes.is_empty();
+        let is_relaxed = match config.backpressure {
+            Backpressure::Auto => !is_declared,
+            Backpressure::Strict => false,
+            Backpressure::Relaxed => true,
+        };
+        Ok(Bmf {
+            flow: Flow::new(graph, shape, config),
+            queues: Queues::new(machine.workers.total()),
+            routes: routes.queues,
+            is_relaxed,
+            force_close: config.force_close,
+            time_out: config.time_out,
+            phase: Phase::Built,
+            arrivals: Vec::new(),
+            requests: Requests { notes: routes.warnings, ..Requests::default() },
+            record: Record::new(is_declared),
+            n_scheduled: 0,
+        })
+    }
+
+    /// Puts what the flow scheduled into queues, and cancels what is not needed any more.
+    fn settle(&mut self, now: u64) {
+        if self.force_close {
+            self.cancel_useless(now);
+        }
+        let mut scheduled = std::mem::take(&mut self.flow.scheduled);
+        for task in scheduled.drain(..) {
+            let order = self.n_scheduled;
+            self.n_scheduled += 1;
+            let item = Item { timestamp: task.timestamp, node: task.node, order, task: task.task, slot: task.slot };
+            self.queues.push(self.routes[task.task.0 as usize], item);
+            self.record.admitted(now, &self.flow.graph, task.task, task.by_force);
+        }
+        self.flow.scheduled = scheduled;
+    }
+
+    /// Sources are cut off when every node behind them has closed.
+    fn cancel_useless(&mut self, now: u64) {
+        while let Some(closed) = self.flow.closed.pop() {
+            for upstream in self.flow.shape.nodes[closed as usize].upstream.clone() {
+                if self.flow.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
+                    self.flow.nodes[upstream as usize].is_force_closed = true;
+                    for slot in self.flow.take_held(upstream, now) {
+                        self.requests.cancel.push((slot, "force close".into()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.flow.is_open = phase == Phase::Started;
+    }
+
+    fn halt(&mut self, reason: String, timeout: bool) {
+        self.enter(Phase::Halted);
+        self.record.halt = Some(reason.clone());
+        self.requests.halt = Some(Halt { timeout, reason });
+    }
+
+    /// Cancels the tasks of a node that wait in one queue or in all.
+    fn remove_queued(&mut self, node: i32, queue: Option<u64>, now: u64) {
+        for item in self.queues.remove(node, queue) {
+            self.record.removed(now, &self.flow.graph, item.task);
+            self.requests.cancel.push((item.slot, format!("removed from its queue (node {node})")));
+            self.flow.remove(item.task, now);
+        }
+    }
+
+    /// A command about one node.
+    fn control_node(&mut self, control: &Control, now: u64) {
+        let argument = |key: &str| control.arguments.get(key).and_then(Value::as_i64);
+        let id = argument("node").and_then(|node| i32::try_from(node).ok());
+        let Some((id, index)) = id.and_then(|id| self.flow.shape.index_of(id).map(|index| (id, index))) else {
+            let node = control.arguments.get("node").map_or_else(|| "no node".into(), |node| format!("node {node}"));
+            self.requests.notes.push(format!("control `{}` names {node} of this graph: ignored", control.command));
+            return;
+        };
+        match control.command.as_str() {
+            "add_node" => self.flow.add_node(index, now),
+            "remove_node" => self.flow.remove_node(index),
+            "pause_node" => self.flow.nodes[index as usize].is_paused = true,
+            "remove_node_task" => self.remove_queued(id, None, now),
+            "clear_task" => self.remove_queued(id, argument("queue").and_then(|queue| u64::try_from(queue).ok()), now),
+            other => unreachable!("{other} is not about a node"),
+        }
+    }
+
+    /// Resumes queues and nodes: all of them, one queue, or one node.
+    fn resume(&mut self, control: &Control, now: u64) {
+        let queue = control.arguments.get("queue").and_then(Value::as_u64);
+        let node = control.arguments.get("node").and_then(Value::as_i64);
+        if node.is_none() {
+            self.queues.pause(queue, false);
+        }
+        for index in 0..self.flow.nodes.len() as u32 {
+            let is_meant =
+                queue.is_none() && node.is_none_or(|id| id == i64::from(self.flow.shape.nodes[index as usize].id));
+            if is_meant && std::mem::take(&mut self.flow.nodes[index as usize].is_paused) {
+                self.flow.sched_required(index, now);
+            }
+        }
+    }
+}
+
+impl Policy for Bmf {
+    fn name(&self) -> &'static str {
+        "bmf"
+    }
+
+    fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
+        let node = self.flow.node_of(ready.task);
+        if self.flow.nodes[node as usize].is_force_closed {
+            self.requests.cancel.push((ready.slot, "force close".into()));
+            self.flow.cancel(ready.task, now);
+            return Ok(());
+        }
+        self.flow.hold(ready.task, ready.slot);
+        if ready.by_admission {
+            self.flow.sched_required(node, now);
+            self.settle(now);
+        } else {
+            self.arrivals.push(node);
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        if self.phase == Phase::Built {
+            self.enter(Phase::Started);
+            self.flow.start(stage.now);
+            self.settle(stage.now);
+        }
+        if !self.arrivals.is_empty() {
+            self.arrivals.sort_unstable();
+            self.arrivals.dedup();
+            for node in std::mem::take(&mut self.arrivals) {
+                self.flow.sched_required(node, stage.now);
+            }
+            self.settle(stage.now);
+        }
+        self.queues.hand_out(stage);
+    }
+
+    fn on_end(&mut self, end: &End, now: u64) -> AfterEnd {
+        if !end.failed {
+            return AfterEnd::Complete;
+        }
+        if self.phase != Phase::Halted {
+            let node = self.flow.shape.nodes[self.flow.node_of(end.task) as usize].id;
+            let name = self.flow.graph.name(end.task);
+            self.halt(format!("exception node={node} task={name} at {now}"), false);
+        }
+        AfterEnd::Abandon
+    }
+
+    fn on_complete(&mut self, end: &End, now: u64) {
+        if self.phase == Phase::Halted {
+            return;
+        }
+        self.flow.complete(end.task, end.kind != TaskType::None, now);
+        let (flow, own) = (&self.flow, self.flow.node_of(end.task));
+        self.arrivals
+            .retain(|&node| node != own && flow.shape.outlets(end.task).iter().all(|outlet| outlet.to != node));
+        self.settle(now);
+    }
+
+    fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, now: u64) {
+        if self.phase != Phase::Halted {
+            self.flow.cancel(task, now);
+            self.settle(now);
+        }
+    }
+
+    fn on_control(&mut self, control: &Control, now: u64) -> bool {
+        if self.phase == Phase::Halted {
+            return true;
+        }
+        match control.command.as_str() {
+            "pause" => {
+                let queue = control.arguments.get("queue").and_then(Value::as_u64);
+                if !self.queues.pause(queue, true) {
+                    self.requests
+                        .notes
+                        .push(format!("control `pause` names queue {queue:?}, which is not there: ignored"));
+                }
+            }
+            "resume" => self.resume(control, now),
+            "close" | "shutdown" => {
+                self.queues.pause(None, false);
+                self.enter(Phase::Closed);
+                self.record.closed_at = Some(now);
+            }
+            "add_node" | "remove_node" | "pause_node" | "remove_node_task" | "clear_task" => {
+                self.control_node(control, now);
+            }
+            _ => return false,
+        }
+        self.settle(now);
+        true
+    }
+
+    fn requests(&mut self) -> Option<&mut Requests> {
+        Some(&mut self.requests)
+    }
+
+    /// The moment at which the watch finds that nothing was scheduled for too long.
+    fn next_timer(&self) -> Option<u64> {
+        let is_watched = self.time_out > 0 && self.flow.left > 0 && self.phase != Phase::Halted;
+        is_watched.then(|| self.flow.last_schedule.saturating_add(self.time_out))
+    }
+
+    fn on_timer(&mut self, now: u64) -> bool {
+        let last = self.flow.last_schedule;
+        self.halt(format!("time_out at {now} (last_schedule_clk={last})"), true);
+        true
+    }
+
+    fn on_idle(&mut self, now: u64) -> bool {
+        if self.phase == Phase::Closed {
+            let left = self.flow.left;
+            self.halt(format!("closed: {left} tasks were not scheduled"), false);
+            return false;
+        }
+        let is_stuck = self.queues.is_empty() && self.flow.held > 0;
+        if is_stuck && self.is_relaxed && self.flow.force(now) {
+            self.settle(now);
+            return true;
+        }
+        if !self.queues.is_empty() {
+            self.requests.notes.push(format!("bmf: nothing can move at {now}: tasks wait in queues that are paused"));
+        } else if is_stuck {
+            self.requests
+                .notes
+                .extend(self.flow.why_held().map(|why| format!("bmf: nothing can move at {now}: {why}")));
+        }
+        false
+    }
+
+    fn report(&self) -> Value {
+        self.record.report(self)
+    }
+}

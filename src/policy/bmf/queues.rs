@@ -1,0 +1,143 @@
+//! The queues: one for each worker, popped by timestamp, then node, then order of scheduling.
+
+use crate::id::TaskId;
+use crate::policy::{Placement, Stage};
+use crate::window::SlotRef;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A task in a queue, in the order in which it is popped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    pub timestamp: i64,
+    pub node: i32,
+    /// Order of scheduling.
+    pub order: u64,
+    pub task: TaskId,
+    pub slot: SlotRef,
+}
+
+/// All queues; the last one has no worker of its own and takes tasks that need several workers.
+pub(super) struct Queues {
+    queues: Vec<Queue>,
+    /// By queue: whether it has a task with blocks not placed.
+    is_busy: Vec<bool>,
+    /// Tasks with blocks not placed.
+    waiting: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    items: BinaryHeap<Reverse<Item>>,
+    /// The task being handed out, block by block.
+    current: Option<Item>,
+    is_paused: bool,
+    high: usize,
+}
+
+impl Queues {
+    pub fn new(n_workers: u32) -> Queues {
+        let n_queues = n_workers as usize + 1;
+        Queues { queues: (0..n_queues).map(|_| Queue::default()).collect(), is_busy: vec![false; n_queues], waiting: 0 }
+    }
+
+    pub fn push(&mut self, queue: u32, item: Item) {
+        self.is_busy[queue as usize] = true;
+        let queue = &mut self.queues[queue as usize];
+        queue.items.push(Reverse(item));
+        queue.high = queue.high.max(queue.items.len());
+        self.waiting += 1;
+    }
+
+    /// Whether no task waits for a worker.
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Pauses or resumes a queue, or all of them; false if there is no such queue.
+    pub fn pause(&mut self, queue: Option<u64>, is_paused: bool) -> bool {
+        match queue {
+            None => self.queues.iter_mut().for_each(|queue| queue.is_paused = is_paused),
+            Some(index) => match self.queues.get_mut(usize::try_from(index).unwrap_or(usize::MAX)) {
+                Some(queue) => queue.is_paused = is_paused,
+                None => return false,
+            },
+        }
+        true
+    }
+
+    /// Takes out the tasks of a node that have not begun, of one queue or of all, in the order in which they would run.
+    pub fn remove(&mut self, node: i32, queue: Option<u64>) -> Vec<Item> {
+        let mut removed = Vec::new();
+        for (index, place) in self.queues.iter_mut().enumerate() {
+            if queue.is_none_or(|queue| queue == index as u64) {
+                let (out, kept): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut place.items).into_iter().partition(|Reverse(item)| item.node == node);
+                place.items = kept.into();
+                removed.extend(out.into_iter().map(|Reverse(item)| item));
+            }
+        }
+        self.waiting -= removed.len();
+        removed.sort_unstable();
+        removed
+    }
+
+    /// Gives every free worker the first task of its own queue.
+    pub fn hand_out(&mut self, stage: &mut Stage<'_>) {
+        if self.waiting == 0 {
+            return;
+        }
+        let own = self.queues.len() - 1;
+        self.waiting -= self.queues[own].hand_out_together(stage);
+        for worker in 0..own {
+            if self.is_busy[worker] && stage.floor().worker(worker as u32).is_free {
+                let queue = &mut self.queues[worker];
+                self.waiting -= queue.hand_out(stage, worker as u32);
+                self.is_busy[worker] = queue.current.is_some() || !queue.items.is_empty();
+            }
+        }
+    }
+
+    /// The most tasks each queue held.
+    pub fn high_water(&self) -> Vec<usize> {
+        self.queues.iter().map(|queue| queue.high).collect()
+    }
+}
+
+impl Queue {
+    /// The task to be handed out now. A paused queue begins no other, but finishes the one it has begun.
+    fn first(&self) -> Option<Item> {
+        let next = self.items.peek().map(|&Reverse(item)| item);
+        self.current.or(if self.is_paused { None } else { next })
+    }
+
+    /// A block of the first task was placed; true if it was the last.
+    fn placed(&mut self, item: Item, placement: Placement) -> bool {
+        if self.current.is_none() {
+            self.items.pop();
+        }
+        let all = placement == Placement::All;
+        self.current = if all { None } else { Some(item) };
+        all
+    }
+
+    /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
+    fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
+        let Some(item) = self.first() else { return 0 };
+        let placement = stage.place_on(item.slot, worker);
+        usize::from(self.placed(item, placement))
+    }
+
+    /// Places blocks of tasks that take several workers wherever there is room.
+    fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
+        let mut done = 0;
+        while let Some(item) = self.first() {
+            let placement = stage.place(item.slot);
+            if placement == Placement::Nothing {
+                break;
+            }
+            done += usize::from(self.placed(item, placement));
+        }
+        done
+    }
+}

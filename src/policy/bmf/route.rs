@@ -1,0 +1,120 @@
+//! Which queue each task goes to. Queue *i* is worker *i*; one queue more takes what no single worker can run.
+
+use super::config::Config;
+use super::graph::NodeGraph;
+use crate::config::{ConfigError, Machine};
+use crate::graph::Graph;
+use crate::id::{TaskType, WorkerType};
+use crate::machine::own_type;
+use std::collections::BTreeMap;
+
+/// The queue of every task and what to tell about the choice.
+pub(super) struct Routes {
+    /// By task id.
+    pub queues: Vec<u32>,
+    pub warnings: Vec<String>,
+}
+
+/// Sends every task to a queue:
+///
+/// - MIX tasks, and those whose blocks start together, take several workers: they go to the queue behind the workers.
+/// - A node of the configuration goes to the queue named there, and it is an error if that cannot run its tasks.
+/// - A node that only the trace names goes to queue 0, or, if that cannot run its tasks, to the first that can.
+/// - A derived node goes to the queue with the fewest nodes among those that can run its tasks, the first of equals.
+///
+/// # Errors
+/// When a configured queue has no worker, or one of the wrong type.
+pub(super) fn route(
+    config: &Config,
+    nodes: &NodeGraph,
+    graph: &Graph,
+    machine: &Machine,
+) -> Result<Routes, ConfigError> {
+    let workers: Vec<WorkerType> =
+        WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
+    let mut router =
+        Router { config, workers, chosen: BTreeMap::new(), warnings: config.warnings(), load: BTreeMap::new() };
+    let mut queues = Vec::with_capacity(nodes.tasks.len());
+    for (task, member) in graph.tasks.iter().zip(&nodes.tasks) {
+        queues.push(if own_type(task.kind).is_none() || member.is_together {
+            router.workers.len() as u32
+        } else {
+            router.queue(nodes.nodes[member.node as usize].id, task.kind, nodes.is_declared)?
+        });
+    }
+    Ok(Routes { queues, warnings: router.warnings })
+}
+
+struct Router<'a> {
+    config: &'a Config,
+    workers: Vec<WorkerType>,
+    /// Queue by node and type of task.
+    chosen: BTreeMap<(i32, TaskType), u32>,
+    /// Derived nodes of each queue.
+    load: BTreeMap<u32, u64>,
+    warnings: Vec<String>,
+}
+
+impl Router<'_> {
+    fn queue(&mut self, node: i32, kind: TaskType, is_declared: bool) -> Result<u32, ConfigError> {
+        if let Some(&queue) = self.chosen.get(&(node, kind)) {
+            return Ok(queue);
+        }
+        let queue = if self.config.nodes.contains_key(&node) {
+            self.configured(node, kind)?
+        } else if is_declared {
+            self.first_fit(node, kind)
+        } else {
+            self.least_loaded(kind)
+        };
+        *self.load.entry(queue).or_default() += 1;
+        self.chosen.insert((node, kind), queue);
+        Ok(queue)
+    }
+
+    fn configured(&self, node: i32, kind: TaskType) -> Result<u32, ConfigError> {
+        let queue = self.config.queue_of(node);
+        let Some(&worker) = self.workers.get(queue as usize) else {
+            let workers = self.workers.len();
+            return Err(ConfigError::Setting(format!(
+                "bmf.nodes.{node}.scheduler = {queue}: queue {queue} is worker {queue}, and the machine has {workers} workers; \
+                 use a queue below {workers}"
+            )));
+        };
+        if fits(worker, kind) {
+            return Ok(queue);
+        }
+        let remedy =
+            self.candidates(kind).next().map_or_else(String::new, |queue| format!("; try scheduler = {queue}"));
+        Err(ConfigError::Setting(format!(
+            "bmf.nodes.{node}.scheduler = {queue}: queue {queue} is a {worker} worker and cannot run the {kind} tasks of node \
+             {node}{remedy}"
+        )))
+    }
+
+    fn first_fit(&mut self, node: i32, kind: TaskType) -> u32 {
+        let queue = self.candidates(kind).next().unwrap_or(0);
+        if queue > 0 {
+            let worker = self.workers[0];
+            self.warnings.push(format!(
+                "bmf: queue 0 is a {worker} worker and cannot run the {kind} tasks of node {node}: they go to queue {queue}"
+            ));
+        }
+        queue
+    }
+
+    fn least_loaded(&self, kind: TaskType) -> u32 {
+        let load = |queue: &u32| (self.load.get(queue).copied().unwrap_or(0), *queue);
+        self.candidates(kind).min_by_key(load).unwrap_or(0)
+    }
+
+    /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.
+    fn candidates(&self, kind: TaskType) -> impl Iterator<Item = u32> + '_ {
+        let able = self.workers.iter().enumerate().filter(move |&(_, &worker)| fits(worker, kind));
+        able.map(|(queue, _)| queue as u32)
+    }
+}
+
+fn fits(worker: WorkerType, kind: TaskType) -> bool {
+    worker == WorkerType::Any || own_type(kind) == Some(worker)
+}

@@ -1,0 +1,445 @@
+//! `cyber_classic` and `cyber_choreography`: the schedulers of Apollo Cyber RT.
+//!
+//! A routine is a named coroutine; a task of the trace is one activation of it. A free worker scans its home from the highest
+//! priority down, in a level in the order of creation, and takes the first routine that is not running, has a READY
+//! activation and suits the worker. Every scan starts at the top: low priorities starve while high ones have work.
+//!
+//! ```text
+//! submit ─▶ routine (home, priority) ─ready▶ its activations ─▶ the home's heap ─ free worker of the home ─▶ runs
+//! ```
+//!
+//! A home keeps its runnable routines in one heap per worker type, so that a scan looks at heads only. Blocks of a task go to
+//! the workers of its home one by one. MIX tasks, and tasks whose blocks start together, may need more than their home has:
+//! they are placed like under `pto`, on any workers, before the others and by priority.
+
+pub mod conf;
+mod counts;
+mod cpuset;
+mod croutine;
+mod layout;
+mod place;
+mod proto;
+mod registry;
+mod routine;
+mod snapshot;
+
+pub use conf::{Conf, DEFAULT_GROUP_NAME, Mode};
+pub use cpuset::{Class, affinity, parse_cpuset};
+pub use croutine::{Croutine, RoutineState};
+pub use layout::{Home, Layout, Processor};
+pub use registry::{NotifyCounter, Registry, WAIT};
+pub use snapshot::{Activity, snapshot};
+
+use super::{Dropped, End, Placement, Policy, Ready, Requests, Stage, Submission};
+use crate::config::{ConfigError, Machine};
+use crate::id::{TaskId, TaskType, WorkerType};
+use crate::machine::own_type;
+use crate::window::SlotRef;
+use crate::workload::Control;
+use counts::Counts;
+use place::{Preset, presets};
+use routine::{Activation, Key, Name, Routines};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Priorities are below this.
+pub const MAX_PRIO: u32 = 20;
+
+/// The task types of the lanes of a home.
+const KINDS: [TaskType; 4] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+
+/// Runnable routines of a home by the worker type of their next activation.
+type Lanes = [BinaryHeap<Reverse<Key>>; 4];
+
+/// Where the task in a slot belongs.
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    routine: u32,
+    /// Placed on any workers, not those of its home.
+    wide: bool,
+}
+
+/// The rule of Cyber's schedulers.
+pub struct Cyber {
+    mode: Mode,
+    conf: Conf,
+    layout: Layout,
+    presets: HashMap<String, Preset>,
+    routines: Routines,
+    seats: Vec<Seat>,
+    homes: Vec<Lanes>,
+    wide: [BinaryHeap<Reverse<Key>>; 5],
+    /// Routines in the heaps.
+    runnable: usize,
+    /// Every worker serves the one home.
+    is_undivided: bool,
+    idle: Vec<Reverse<(u64, u32)>>,
+    stopped: bool,
+    counts: Counts,
+    requests: Requests,
+}
+
+impl Cyber {
+    /// The scheduler that the configuration names.
+    ///
+    /// # Errors
+    /// When the configuration does not fit the machine or is wrong in itself.
+    pub fn new(conf: Conf, machine: &Machine) -> Result<Cyber, ConfigError> {
+        let (mode, warning) = conf.mode();
+        let mut cyber = Cyber::with_mode(conf, mode, machine)?;
+        cyber.requests.notes.extend(warning);
+        Ok(cyber)
+    }
+
+    /// Groups with processors of their own, whatever the configuration names.
+    ///
+    /// # Errors
+    /// As [`Cyber::new`].
+    pub fn classic(conf: Conf, machine: &Machine) -> Result<Cyber, ConfigError> {
+        Cyber::with_mode(conf, Mode::Classic, machine)
+    }
+
+    /// Pinned processors and a pool, whatever the configuration names.
+    ///
+    /// # Errors
+    /// As [`Cyber::new`].
+    pub fn choreography(conf: Conf, machine: &Machine) -> Result<Cyber, ConfigError> {
+        Cyber::with_mode(conf, Mode::Choreography, machine)
+    }
+
+    fn with_mode(conf: Conf, mode: Mode, machine: &Machine) -> Result<Cyber, ConfigError> {
+        let wrong = |message| ConfigError::Setting(format!("scheduler_conf: {message}"));
+        parse_cpuset(conf.process_level_cpuset.as_deref().unwrap_or("")).map_err(wrong)?;
+        for thread in &conf.threads {
+            parse_cpuset(&thread.cpuset).map_err(|error| wrong(format!("thread `{}`: {error}", thread.name)))?;
+        }
+        let mut layout = Layout::new(&conf, mode, machine)?;
+        let homes: Vec<Lanes> = layout.homes.iter().map(|_| Lanes::default()).collect();
+        let requests = Requests { notes: std::mem::take(&mut layout.notes), ..Requests::default() };
+        Ok(Cyber {
+            mode,
+            presets: presets(&conf, mode, &layout),
+            conf,
+            counts: Counts { activations: vec![0; homes.len()], ..Counts::default() },
+            is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
+            layout,
+            routines: Routines::default(),
+            seats: Vec::new(),
+            homes,
+            wide: Default::default(),
+            runnable: 0,
+            idle: Vec::new(),
+            stopped: false,
+            requests,
+        })
+    }
+
+    /// Its processors.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The routine of a task; a new one at the end of its level if this is its first task.
+    fn routine_of(&mut self, submission: &Submission<'_>) -> Result<u32, String> {
+        let named = submission.submit.policy.as_ref().and_then(|fields| fields.routine.as_deref());
+        if let Some(name) = named {
+            if let Some(routine) = self.routines.find(name) {
+                return Ok(routine);
+            }
+            let (home, prio) = self.place_of(submission, name)?;
+            return Ok(self.routines.create(Name::Routine(name), home, prio));
+        }
+        let symbol = submission.submit.name;
+        let Some(name) = symbol.map(|symbol| submission.symbols.name(symbol)) else {
+            let (home, prio) = self.place_of(submission, "")?;
+            return Ok(self.routines.create(Name::Unnamed(submission.task), home, prio));
+        };
+        let (home, prio) = self.place_of(submission, name)?;
+        let routine = self.routines.create(Name::Task(name, symbol.expect("a task with a name")), home, prio);
+        if self.routines.namesakes(routine) > 1 {
+            self.counts.repeated_names += 1;
+            if self.conf.unique_names {
+                return Err(format!("a task called `{name}` is still alive, and unique_names asks for one at a time"));
+            }
+        }
+        Ok(routine)
+    }
+
+    /// Puts a routine with a READY activation where workers find it.
+    fn enqueue(&mut self, index: u32) {
+        let routine = &mut self.routines[index];
+        let Some(next) = routine.activations.front() else { return };
+        debug_assert!(!routine.is_queued && !routine.is_running, "a routine runs once and waits once");
+        routine.is_queued = true;
+        let key = Reverse(routine.key(index));
+        match own_type(next.kind) {
+            Some(own) if !next.wide => self.homes[routine.home as usize][own as usize].push(key),
+            _ => self.wide[next.kind as usize].push(key),
+        }
+        self.runnable += 1;
+    }
+
+    /// MIX tasks and tasks whose blocks start together.
+    fn place_wide(&mut self, stage: &mut Stage<'_>) {
+        for lane in 0..self.wide.len() {
+            while let Some(index) = head(&mut self.wide[lane], &self.routines) {
+                let slot = self.routines[index].next_slot();
+                let placement = stage.place(slot);
+                if placement == Placement::Nothing {
+                    break;
+                }
+                self.counts.wide += u64::from(!self.routines[index].is_running);
+                if self.placed(index, placement) {
+                    self.wide[lane].pop();
+                }
+            }
+        }
+    }
+
+    /// Every worker serves the same home: the first routine goes to the free worker of its type with the smallest clock, which
+    /// is what workers by clock would choose.
+    fn place_undivided(&mut self, stage: &mut Stage<'_>) {
+        let begin = stage.placed.len();
+        loop {
+            let lanes = &mut self.homes[0];
+            let heads = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
+                if stage.floor.n_free_for(kind) == 0 {
+                    return None;
+                }
+                let index = head(&mut lanes[lane], &self.routines)?;
+                Some((self.routines[index].key(index), index, lane))
+            });
+            let Some((_, index, lane)) = heads.min() else { break };
+            let placement = stage.place(self.routines[index].next_slot());
+            if self.placed(index, placement) {
+                self.homes[0][lane].pop();
+            }
+        }
+        let floor = &*stage.floor;
+        stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+    }
+
+    /// Free workers by clock, each from its own home.
+    fn place_by_home(&mut self, stage: &mut Stage<'_>) {
+        if self.runnable == 1 {
+            // One routine needs one worker, most of the time: no need to put them all in order.
+            let Some(Reverse((_, worker))) = self.candidates(stage).max() else { return };
+            self.serve(worker, stage);
+        }
+        if self.runnable == 0 {
+            return;
+        }
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.clear();
+        idle.extend(self.candidates(stage));
+        let mut idle = BinaryHeap::from(idle);
+        while self.runnable > 0
+            && let Some(Reverse((_, worker))) = idle.pop()
+        {
+            self.serve(worker, stage);
+        }
+        self.idle = idle.into_vec();
+    }
+
+    /// Free workers whose home has something for them.
+    fn candidates(&self, stage: &Stage<'_>) -> impl Iterator<Item = Reverse<(u64, u32)>> {
+        let workers = stage.floor().workers().iter().zip(&self.layout.home_of).enumerate();
+        workers.filter_map(|(id, (worker, home))| {
+            let wants = |home: u32| lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty());
+            (worker.is_free && home.is_some_and(wants)).then_some(Reverse((worker.clock, id as u32)))
+        })
+    }
+
+    /// Gives a free worker the first routine of its home that it can run.
+    fn serve(&mut self, worker: u32, stage: &mut Stage<'_>) {
+        let home = self.layout.home_of[worker as usize].expect("candidates have a home");
+        let Some((index, lane)) = self.next_routine(home, stage.floor.worker(worker).kind) else { return };
+        let placement = stage.place_on(self.routines[index].next_slot(), worker);
+        if self.placed(index, placement) {
+            self.homes[home as usize][lane].pop();
+        }
+    }
+
+    /// The first routine of its home that a worker can run, and the lane it stands in.
+    fn next_routine(&mut self, home: u32, kind: WorkerType) -> Option<(u32, usize)> {
+        let lanes = &mut self.homes[home as usize];
+        let heads = lanes_of(kind).filter_map(|lane| {
+            let index = head(&mut lanes[lane], &self.routines)?;
+            Some((self.routines[index].key(index), index, lane))
+        });
+        heads.min().map(|(_, index, lane)| (index, lane))
+    }
+
+    /// Books a block of the next activation; true if it was its last, so that the routine leaves its heap.
+    fn placed(&mut self, index: u32, placement: Placement) -> bool {
+        let routine = &mut self.routines[index];
+        if !routine.is_running {
+            routine.is_running = true;
+            self.counts.activations[routine.home as usize] += 1;
+        }
+        if placement != Placement::All {
+            return false;
+        }
+        routine.activations.pop_front();
+        routine.is_queued = false;
+        self.runnable -= 1;
+        true
+    }
+
+    /// Cancels the activations of a routine that have not started.
+    fn cancel_waiting(&mut self, index: u32, reason: &str) {
+        let routine = &mut self.routines[index];
+        // The first activation is still in the queue while some of its blocks run and others are to be placed.
+        let keep = usize::from(routine.is_running && routine.is_queued);
+        let n_waiting = routine.activations.len() - keep;
+        let waiting = routine.activations.drain(keep..);
+        self.requests.cancel.extend(waiting.map(|activation| (activation.slot, reason.to_string())));
+        self.counts.dropped += n_waiting as u64;
+        if routine.is_queued && keep == 0 {
+            routine.is_queued = false;
+            self.runnable -= 1;
+        }
+        for _ in 0..n_waiting {
+            self.routines.leave(index);
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(index) = self.routines.find(name).or_else(|| self.routines.find_task(name)) else {
+            self.counts.unknown += 1;
+            self.requests.notes.push(format!("remove_routine: there is no routine `{name}`"));
+            return;
+        };
+        self.counts.removed += 1;
+        self.routines.detach(index);
+        self.cancel_waiting(index, "routine removed");
+    }
+
+    fn shutdown(&mut self) {
+        if !std::mem::replace(&mut self.stopped, true) {
+            for index in 0..self.routines.len() {
+                self.cancel_waiting(index, "scheduler shut down");
+            }
+        }
+    }
+
+    fn notify(&mut self, name: &str) {
+        if self.routines.find(name).or_else(|| self.routines.find_task(name)).is_some() {
+            self.counts.notified += 1;
+        } else {
+            self.counts.unknown += 1;
+            self.requests.notes.push(format!("notify: there is no routine `{name}`"));
+        }
+    }
+}
+
+/// The first routine of a heap that still waits there; entries of routines that are gone are dropped.
+fn head(heap: &mut BinaryHeap<Reverse<Key>>, routines: &Routines) -> Option<u32> {
+    while let Some(&Reverse(key)) = heap.peek() {
+        if routines.is_waiting(key) {
+            return Some(key.routine);
+        }
+        heap.pop();
+    }
+    None
+}
+
+/// Lanes that a worker looks at.
+fn lanes_of(kind: WorkerType) -> std::ops::Range<usize> {
+    match kind {
+        WorkerType::Any => 0..4,
+        own => own as usize..own as usize + 1,
+    }
+}
+
+impl Policy for Cyber {
+    fn name(&self) -> &'static str {
+        match self.mode {
+            Mode::Classic => "cyber_classic",
+            Mode::Choreography => "cyber_choreography",
+        }
+    }
+
+    fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
+        let routine = self.routine_of(submission)?;
+        self.routines[routine].live += 1;
+        let wide = self.is_wide(submission, self.routines[routine].home)?;
+        let slot = submission.slot as usize;
+        if slot >= self.seats.len() {
+            self.seats.resize(slot + 1, Seat::default());
+        }
+        self.seats[slot] = Seat { routine, wide };
+        Ok(())
+    }
+
+    fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
+        let Seat { routine: index, wide } = self.seats[ready.slot as usize];
+        let routine = &mut self.routines[index];
+        if self.stopped || routine.is_removed {
+            let reason = if self.stopped { "scheduler shut down" } else { "routine removed" };
+            self.requests.cancel.push((ready.slot, reason.into()));
+            self.counts.dropped += 1;
+            self.routines.leave(index);
+            return Ok(());
+        }
+        routine.activations.push_back(Activation { slot: ready.slot, kind: ready.kind, wide });
+        if !routine.is_running && !routine.is_queued {
+            self.enqueue(index);
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, stage: &mut Stage<'_>) {
+        if self.runnable == 0 {
+            return;
+        }
+        self.place_wide(stage);
+        if self.is_undivided {
+            self.place_undivided(stage);
+        } else {
+            self.place_by_home(stage);
+        }
+    }
+
+    fn on_complete(&mut self, end: &End, _now: u64) {
+        let index = self.seats[end.slot as usize].routine;
+        if end.kind != TaskType::None {
+            self.routines[index].is_running = false;
+            self.enqueue(index);
+        }
+        self.routines.leave(index);
+    }
+
+    fn on_cancel(&mut self, slot: SlotRef, _task: TaskId, _now: u64) {
+        self.routines.leave(self.seats[slot as usize].routine);
+    }
+
+    fn on_control(&mut self, control: &Control, _now: u64) -> bool {
+        let act: fn(&mut Cyber, &str) = match control.command.as_str() {
+            "shutdown" => {
+                self.shutdown();
+                return true;
+            }
+            "remove_routine" => Cyber::remove,
+            "notify" => Cyber::notify,
+            _ => return false,
+        };
+        match control.arguments.get("routine").and_then(Value::as_str) {
+            Some(name) => act(self, name),
+            None => self.requests.notes.push(format!("control `{}` names no `routine`: ignored", control.command)),
+        }
+        true
+    }
+
+    fn requests(&mut self) -> Option<&mut Requests> {
+        let Requests { cancel, halt, notes } = &self.requests;
+        let none = cancel.is_empty() && halt.is_none() && notes.is_empty();
+        (!none).then_some(&mut self.requests)
+    }
+
+    fn report(&self) -> Value {
+        self.counters()
+    }
+}

@@ -1,0 +1,140 @@
+//! Runs at given sizes, each at most once, side by side.
+
+use super::{Kind, Request, Sizes};
+use crate::config::{Limits, Machine};
+use crate::engine::{RunError, simulate_with};
+use crate::policy::Choice;
+use crate::report::Report;
+use crate::workload::Program;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Trial {
+    /// With this makespan.
+    Completes(u64),
+    /// Not at all, and why.
+    Stuck(String),
+}
+
+impl Trial {
+    pub(super) fn makespan(&self) -> Option<u64> {
+        match self {
+            Trial::Completes(makespan) => Some(*makespan),
+            Trial::Stuck(_) => None,
+        }
+    }
+}
+
+/// Why a search gives up.
+pub(super) enum Halt {
+    /// It was asked to.
+    Stopped,
+    /// Running makes no sense.
+    Failed(RunError),
+}
+
+/// All runs of a search.
+pub(super) struct Trials<'a> {
+    program: &'a Program,
+    machine: &'a Machine,
+    choice: &'a Choice,
+    stop: &'a AtomicBool,
+    progress: &'a (dyn Fn(u64, u64) + Sync),
+    done: AtomicU64,
+    known: AtomicU64,
+    results: Mutex<BTreeMap<[u64; 4], Trial>>,
+}
+
+impl<'a> Trials<'a> {
+    pub(super) fn new(program: &'a Program, machine: &'a Machine, request: &Request<'a>) -> Trials<'a> {
+        let Request { choice, stop, progress, .. } = *request;
+        let (done, known, results) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+        Trials { program, machine, choice, stop, progress, done, known, results }
+    }
+
+    /// Runs done so far.
+    pub(super) fn done(&self) -> u64 {
+        self.done.load(Relaxed) // Ordering: a number to show.
+    }
+
+    /// Whether the search was asked to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed) // Ordering: a wish that may come a run later.
+    }
+
+    /// The whole report of a run that completes.
+    pub(super) fn report(&self, limits: &Limits) -> Result<Report, RunError> {
+        let report = simulate_with(self.program, &self.with(limits), self.choice, &mut ())?;
+        self.results().insert(key(limits), Trial::Completes(report.makespan));
+        Ok(report)
+    }
+
+    /// One run.
+    pub(super) fn run(&self, limits: &Limits) -> Result<Trial, Halt> {
+        if let Some(known) = self.results().get(&key(limits)) {
+            return Ok(known.clone());
+        }
+        if self.is_stopped() {
+            return Err(Halt::Stopped);
+        }
+        let trial = match simulate_with(self.program, &self.with(limits), self.choice, &mut ()) {
+            Ok(report) => match report.deadlock {
+                None => Trial::Completes(report.makespan),
+                Some(stuck) => Trial::Stuck(match stuck.task {
+                    Some(task) => format!("deadlock on {} of ring {} at task {task}", stuck.resource, stuck.ring),
+                    None => format!("deadlock in ring {}", stuck.ring),
+                }),
+            },
+            Err(RunError::TooLarge { message, .. }) => Trial::Stuck(message),
+            Err(error) => return Err(Halt::Failed(error)),
+        };
+        self.results().insert(key(limits), trial.clone());
+        self.tell();
+        Ok(trial)
+    }
+
+    /// Many runs of one kind at the same time, in the order asked for.
+    pub(super) fn at(&self, kind: Kind, others: &Limits, sizes: &[u64]) -> Result<Vec<Trial>, Halt> {
+        self.known.fetch_add(sizes.len() as u64, Relaxed); // Ordering: a number to show.
+        sizes.par_iter().map(|&size| self.run(&kind.with(others, size))).collect()
+    }
+
+    /// Everything known about a kind with the others at these sizes.
+    pub(super) fn known(&self, kind: Kind, others: &Limits) -> Vec<(u64, Trial)> {
+        let wanted = key(&kind.with(others, 0));
+        let index = Kind::ALL.iter().position(|&other| other == kind).expect("all kinds are listed");
+        let rest = |key: &[u64; 4]| {
+            let mut key = *key;
+            key[index] = 0;
+            key == wanted
+        };
+        let results = self.results();
+        let mut known: Vec<_> =
+            results.iter().filter(|(key, _)| rest(key)).map(|(key, trial)| (key[index], trial.clone())).collect();
+        known.sort_by_key(|(size, _)| *size);
+        known
+    }
+
+    fn results(&self) -> std::sync::MutexGuard<'_, BTreeMap<[u64; 4], Trial>> {
+        self.results.lock().expect("nobody panics while holding the results")
+    }
+
+    fn with(&self, limits: &Limits) -> Machine {
+        Machine { limits: limits.clone(), ..self.machine.clone() }
+    }
+
+    fn tell(&self) {
+        // Ordering: numbers to show.
+        let done = self.done.fetch_add(1, Relaxed) + 1;
+        (self.progress)(done, self.known.load(Relaxed).max(done));
+    }
+}
+
+fn key(limits: &Limits) -> [u64; 4] {
+    let Sizes { window, heap, deps, tensors } = Sizes::of(limits);
+    [window, heap, deps, tensors]
+}

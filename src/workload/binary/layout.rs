@@ -1,0 +1,146 @@
+//! The layout of a binary trace. All numbers are little-endian, nothing needs alignment.
+//!
+//! ```text
+//! 0   magic "PTOTRACE"      16  bytes of the whole file     32  offset and bytes of each section
+//! 8   version               24  checksum of all behind it   …   the sections themselves
+//! ```
+//!
+//! Sections are lists that are read from front to back together: an operation says what comes next, a task says how many
+//! entries of the other lists are its own.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// How a file begins.
+pub const MAGIC: [u8; 8] = *b"PTOTRACE";
+/// The only version there is.
+pub const VERSION: u32 = 1;
+/// The first byte that the checksum covers.
+pub const COVERED: usize = 32;
+
+/// Number of sections.
+pub const N_SECTIONS: usize = 11;
+/// One byte an operation.
+pub const OPERATIONS: usize = 0;
+/// One [`TaskRecord`] a submission.
+pub const TASKS: usize = 1;
+/// Producers, 8 bytes each.
+pub const DEPS: usize = 2;
+/// One [`RegionRecord`] a region.
+pub const REGIONS: usize = 3;
+/// One [`SizeRecord`] an allocation.
+pub const NEWS: usize = 4;
+/// One [`SizeRecord`] a declared buffer.
+pub const BUFFERS: usize = 5;
+/// Texts of rare fields.
+pub const RARE: usize = 6;
+/// Ends of the names of kernels and tasks, 8 bytes each, and the names.
+pub const SYMBOL_ENDS: usize = 7;
+/// All names of kernels and tasks.
+pub const SYMBOLS: usize = 8;
+/// Names of buffers: length in 4 bytes and text.
+pub const BUFFER_NAMES: usize = 9;
+/// Name of the workload, timed commands and notes, as JSON.
+pub const ABOUT: usize = 10;
+
+/// Operations as bytes.
+pub const SUBMIT: u8 = 0;
+/// Opens a scope.
+pub const SCOPE_BEGIN: u8 = 1;
+/// Closes a scope.
+pub const SCOPE_END: u8 = 2;
+/// Declares a buffer.
+pub const BUFFER: u8 = 3;
+
+/// All blocks start together.
+pub const SYNC_START: u8 = 1;
+/// The task fails.
+pub const FAULT: u8 = 2;
+/// `cost` is given.
+pub const COST: u8 = 4;
+/// `cost` is for the cube and `vector_cost` for the vectors.
+pub const PER_KIND: u8 = 8;
+
+/// The head of a file.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    pub magic: [u8; 8],
+    pub version: U32,
+    pub reserved: U32,
+    pub file_bytes: U64,
+    pub checksum: U64,
+    pub sections: [Section; N_SECTIONS],
+}
+
+/// Where a section is.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Section {
+    pub offset: U64,
+    pub bytes: U64,
+}
+
+/// A task.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct TaskRecord {
+    /// Symbol + 1; 0 is none.
+    pub name: U32,
+    /// Symbol + 1; 0 is none.
+    pub kernel: U32,
+    /// Place among all task types + 1; 0 is none.
+    pub kind: u8,
+    /// Cubes in the lower, vectors in the upper four bits.
+    pub units: u8,
+    pub flags: u8,
+    pub reserved: u8,
+    pub blocks: U32,
+    pub cost: U64,
+    pub vector_cost: U64,
+    pub out_bytes: U64,
+    pub n_deps: U32,
+    pub n_reads: U32,
+    pub n_writes: U32,
+    pub n_updates: U32,
+    pub n_new: U32,
+    /// Bytes of its text among the rare fields.
+    pub rare: U32,
+}
+
+/// A region.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct RegionRecord {
+    pub buffer: U32,
+    pub reserved: U32,
+    pub offset: U64,
+    pub row_bytes: U64,
+    pub rows: U64,
+    pub stride: U64,
+}
+
+/// A buffer and its size.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct SizeRecord {
+    pub buffer: U32,
+    pub reserved: U32,
+    pub bytes: U64,
+}
+
+/// A checksum that any flipped bit changes; four independent lanes, so that it is faster than memory.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |state: u64, word: u64| (state ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let mut lanes = [1, 2, 3, bytes.len() as u64];
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        let (words, _) = block.as_chunks::<8>();
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane = mix(*lane, u64::from_le_bytes(*word));
+        }
+    }
+    let tail = rest.iter().fold(0, |state, &byte| mix(state, u64::from(byte)));
+    lanes.into_iter().fold(tail, mix)
+}

@@ -1,0 +1,285 @@
+//! DOT graphs as daggen and SimGrid write them, and as this program does.
+//!
+//! The attribute `size` of a node is its amount of work, without a unit; `cycles`, `kernel`, `worker_type`, `blocks` and
+//! `name` are ours and win. Attributes of edges carry sizes of data, which have no meaning here.
+
+mod lexer;
+
+use super::file::{Input, shown};
+use super::number::Real;
+use super::sketch::{Places, Sketch, cycles};
+use super::{Format, Options};
+use crate::id::TaskType;
+use crate::workload::{Cost, Program, WorkloadError};
+use lexer::{Lexer, Token};
+use std::borrow::Cow;
+
+/// The format.
+pub struct Dot;
+
+impl Format for Dot {
+    fn name(&self) -> &'static str {
+        "dot"
+    }
+
+    fn description(&self) -> &'static str {
+        "Graphviz DOT (daggen, SimGrid)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".dot", ".gv"]
+    }
+
+    fn recognises(&self, head: &[u8]) -> bool {
+        // The head may end inside a letter.
+        let text = String::from_utf8_lossy(head);
+        let first = Lexer::new(&text).next();
+        matches!(first, Ok(Some(Token::Id(word))) if ["digraph", "strict", "graph"].iter().any(|known| word.eq_ignore_ascii_case(known)))
+    }
+
+    fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
+        let mut parser = Parser::new(input.text()?, Sketch::new(input.title()), options);
+        if let Err(fault) = parser.graph() {
+            return Err(input.error_at(parser.lexer.start, fault));
+        }
+        parser.finish().finish(input, &options.rules)
+    }
+}
+
+type Id<'a> = Cow<'a, str>;
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// A word that was looked at and belongs to what comes.
+    ahead: Option<Token<'a>>,
+    sketch: Sketch,
+    places: Places<Id<'a>>,
+    options: &'a Options,
+    is_producer: Vec<bool>,
+    edge_sizes: u64,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, sketch: Sketch, options: &'a Options) -> Parser<'a> {
+        let lexer = Lexer::new(text);
+        Parser {
+            lexer,
+            ahead: None,
+            sketch,
+            places: Places::default(),
+            options,
+            is_producer: Vec::new(),
+            edge_sizes: 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Token<'a>>, String> {
+        match self.ahead.take() {
+            Some(token) => Ok(Some(token)),
+            None => self.lexer.next(),
+        }
+    }
+
+    /// Takes a mark if it comes next.
+    fn take(&mut self, mark: char) -> Result<bool, String> {
+        self.ahead = self.next()?;
+        let found = self.ahead == Some(Token::Mark(mark));
+        if found {
+            self.ahead = None;
+        }
+        Ok(found)
+    }
+
+    fn id(&mut self, what: &str) -> Result<Id<'a>, String> {
+        match self.next()? {
+            Some(Token::Id(id)) => Ok(id),
+            Some(_) => Err(format!("{what} is missing here; put names with other letters into quotes")),
+            None => Err(format!("the file ends where {what} should stand; it is cut off")),
+        }
+    }
+
+    fn graph(&mut self) -> Result<(), String> {
+        let mut word = self.id("\"digraph\"")?;
+        if word.eq_ignore_ascii_case("strict") {
+            word = self.id("\"digraph\"")?;
+        }
+        if !word.eq_ignore_ascii_case("digraph") {
+            return Err(format!(
+                "\"{}\" instead of \"digraph\"; only directed graphs tell producers from consumers",
+                shown(&word)
+            ));
+        }
+        if !self.take('{')? {
+            self.id("a name or \"{\"")?;
+            if !self.take('{')? {
+                return Err("\"{\" is missing behind the name of the graph".into());
+            }
+        }
+        let mut depth = 1_u64;
+        while depth > 0 {
+            match self.next()? {
+                None => return Err("the file ends before \"}\"; it is cut off".into()),
+                Some(Token::Mark('}')) => depth -= 1,
+                Some(Token::Mark('{')) => depth += 1,
+                Some(Token::Mark(';' | ',')) => {}
+                Some(Token::Id(word)) => self.statement(word)?,
+                Some(_) => return Err("a statement begins with a name; edges from or to groups are not known".into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A node, a chain of edges, an attribute of the graph, defaults, or the beginning of a subgraph.
+    fn statement(&mut self, word: Id<'a>) -> Result<(), String> {
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        if is("subgraph") {
+            self.ahead = self.next()?;
+            if let Some(Token::Id(_)) = self.ahead {
+                self.ahead = None;
+            }
+            return Ok(());
+        }
+        if (is("graph") || is("node") || is("edge")) && self.attributes(|_, _| Ok(()))? {
+            return Ok(());
+        }
+        if self.take('=')? {
+            return self.id("a value").map(drop);
+        }
+        let mut places = vec![self.node(word)?];
+        loop {
+            match self.next()? {
+                Some(Token::Edge { directed: true }) => {
+                    let consumer = self.id("the name of a node")?;
+                    places.push(self.node(consumer)?);
+                }
+                Some(Token::Edge { directed: false }) => return Err("\"--\" has no direction; use \"->\"".into()),
+                other => {
+                    self.ahead = other;
+                    break;
+                }
+            }
+        }
+        for pair in places.windows(2) {
+            self.sketch.link(pair[0], pair[1]);
+            self.is_producer[pair[0]] = true;
+        }
+        if places.len() > 1 {
+            let mut sizes = 0;
+            self.attributes(|key, _| {
+                sizes += u64::from(key == "size");
+                Ok(())
+            })?;
+            self.edge_sizes += sizes;
+            return Ok(());
+        }
+        self.node_attributes(places[0])
+    }
+
+    /// The place of a node, which is made at its first use. A port behind the name is passed over.
+    fn node(&mut self, name: Id<'a>) -> Result<usize, String> {
+        while self.take(':')? {
+            self.id("a port")?;
+        }
+        if let Some(place) = self.places.find(&name) {
+            return Ok(place);
+        }
+        let mut task = self.sketch.task(&name, "task");
+        task.kind = Some(TaskType::Vector);
+        let place = self.sketch.push(task);
+        self.is_producer.push(false);
+        self.places.insert(name, place)?;
+        Ok(place)
+    }
+
+    fn node_attributes(&mut self, place: usize) -> Result<(), String> {
+        let unit = self.options.rules.cycles_per_unit.unwrap_or(1.0);
+        let mut task = std::mem::take(self.sketch.at(place));
+        let (mut name, mut kernel, mut has_cycles) = (None, None, false);
+        self.attributes(|key, value| {
+            let number = || {
+                Real::parse(value)
+                    .map(|Real(value)| value)
+                    .ok_or_else(|| format!("{key} = \"{}\" is not a number", shown(value)))
+            };
+            match key {
+                "cycles" => {
+                    task.cost = Some(Cost::Cycles(
+                        value.parse().map_err(|_| format!("cycles = \"{}\" is not a whole number", shown(value)))?,
+                    ));
+                    has_cycles = true;
+                }
+                "size" if !has_cycles => {
+                    task.cost = Some(Cost::Cycles(cycles(number()? * unit, format!("size {value}"))?))
+                }
+                "blocks" => {
+                    task.blocks = value
+                        .parse()
+                        .ok()
+                        .filter(|&blocks| blocks > 0)
+                        .ok_or("blocks must be a whole number above 0")?
+                }
+                "worker_type" => {
+                    let kind =
+                        TaskType::parse(value).ok_or_else(|| format!("unknown worker_type \"{}\"", shown(value)))?;
+                    task.kind = Some(kind);
+                }
+                "kernel" => kernel = Some(value.to_owned()),
+                "name" => name = Some(value.to_owned()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        task.name = name.map(|name| self.sketch.symbol(&name)).or(task.name);
+        task.kernel = kernel.map(|kernel| self.sketch.symbol(&kernel)).or(task.kernel);
+        *self.sketch.at(place) = task;
+        Ok(())
+    }
+
+    /// Lists of attributes in brackets; false when there is none.
+    fn attributes(&mut self, mut take: impl FnMut(&str, &str) -> Result<(), String>) -> Result<bool, String> {
+        let mut found = false;
+        while self.take('[')? {
+            found = true;
+            while !self.take(']')? {
+                let key = self.id("an attribute or \"]\"")?;
+                if self.take('=')? {
+                    let mut value = self.id("a value")?;
+                    while self.take('+')? {
+                        value = Cow::Owned(value.into_owned() + &self.id("a value")?);
+                    }
+                    take(&key, &value)?;
+                } else {
+                    take(&key, "true")?;
+                }
+                let _ = self.take(',')? || self.take(';')?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Decides what is open: ends of the graph without work are joints, other nodes without work take no time.
+    fn finish(mut self) -> Sketch {
+        let mut without_cost = 0_u64;
+        for (place, &is_producer) in self.is_producer.iter().enumerate() {
+            let task = self.sketch.at(place);
+            without_cost += u64::from(task.cost.is_none());
+            let cost = *task.cost.get_or_insert(Cost::Cycles(0));
+            let is_end = task.deps.is_empty() || !is_producer;
+            if is_end && cost == Cost::Cycles(0) && task.kind == Some(TaskType::Vector) {
+                task.kind = Some(TaskType::None);
+            }
+        }
+        let unit = self.options.rules.cycles_per_unit.unwrap_or(1.0);
+        let mut notes = vec![format!(
+            "format dot: 1 unit of size is {unit} cycles, tasks run on VECTOR, ends without work on none"
+        )];
+        if without_cost > 0 {
+            notes.push(format!("{without_cost} nodes have no size and take 0 cycles"));
+        }
+        if self.edge_sizes > 0 {
+            notes.push(format!("{} edges have sizes, which were left out: transfers take no time", self.edge_sizes));
+        }
+        self.sketch.notes.append(&mut notes);
+        self.sketch
+    }
+}

@@ -1,0 +1,253 @@
+//! The threaded engine in free mode: every task exactly once, after its producers, all consumed; deadlocks found exactly.
+//!
+//! `PTOSIM_STRESS` sets how many tasks each generator makes and `PTOSIM_STRESS_SEEDS` how often (`scripts/stress.sh`).
+
+use crate::programs;
+use ptosim::config::Machine;
+use ptosim::engine::threads::{Call, Inject, KernelError, Kernels, Noop, Options, run, run_deterministic};
+use ptosim::engine::{BlockRow, Observer, RunError, simulate};
+use ptosim::graph::Graph;
+use ptosim::id::TaskId;
+use ptosim::policy::Choice;
+use ptosim::report::Outcome;
+use ptosim::workload::{self, Symbols, Workload};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Kernels that check what they are called for.
+struct Witness {
+    graph: Graph,
+    /// Blocks begun and ended, by task.
+    begun: Vec<AtomicU32>,
+    ended: Vec<AtomicU32>,
+}
+
+impl Witness {
+    fn new(graph: Graph) -> Witness {
+        let counts = || graph.tasks.iter().map(|_| AtomicU32::new(0)).collect();
+        Witness { begun: counts(), ended: counts(), graph }
+    }
+
+    fn is_done(&self, task: TaskId) -> bool {
+        let (index, own) = (task.0 as usize, &self.graph.tasks[task.0 as usize]);
+        // A task without workers runs no block; it is done when its producers are.
+        if own.kind == ptosim::id::TaskType::None {
+            return self.graph.producers(task).iter().all(|&producer| self.is_done(producer));
+        }
+        self.ended[index].load(Ordering::SeqCst) == own.blocks
+    }
+
+    fn check_all_ran(&self) {
+        for (index, task) in self.graph.tasks.iter().enumerate() {
+            let expected = if task.kind == ptosim::id::TaskType::None { 0 } else { task.blocks };
+            assert_eq!(self.ended[index].load(Ordering::SeqCst), expected, "blocks of task {index}");
+        }
+    }
+}
+
+impl Kernels for Witness {
+    fn run(&self, call: &Call) -> Result<(), KernelError> {
+        let index = call.task.0 as usize;
+        if let Some(early) = self.graph.producers(call.task).iter().find(|&&producer| !self.is_done(producer)) {
+            return Err(KernelError(format!("started before its producer {early} ended")));
+        }
+        let block = self.begun[index].fetch_add(1, Ordering::SeqCst);
+        if block >= self.graph.tasks[index].blocks {
+            return Err(KernelError(format!("block {block} runs twice")));
+        }
+        self.ended[index].fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn machine(settings: &[&str]) -> Machine {
+    let mut machine = Machine::default();
+    machine.apply(&settings.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("settings of the test");
+    machine.validate().expect("settings of the test");
+    machine
+}
+
+/// Runs with checking kernels and expects a complete run.
+fn check(workload: &dyn Workload, machine: &Machine, options: &Options) {
+    let witness = Witness::new(Graph::load(workload, machine).expect("the workload of the test"));
+    let report = run(workload, machine, &witness, options, &mut ()).expect("a run without errors");
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.deadlock);
+    let n_tasks = witness.graph.tasks.len() as u64;
+    assert_eq!((report.tasks, report.ended.completed, report.ended.consumed), (n_tasks, n_tasks, n_tasks));
+    witness.check_all_ran();
+}
+
+#[test]
+fn every_task_runs_once_after_its_producers() {
+    let size: u64 = std::env::var("PTOSIM_STRESS").map_or(2_000, |text| text.parse().expect("a number of tasks"));
+    let seeds: u64 = std::env::var("PTOSIM_STRESS_SEEDS").map_or(1, |text| text.parse().expect("a number of seeds"));
+    for spec in specs(size) {
+        let workload = workload::open(&spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        for seed in 0..seeds {
+            for threads in 0..=3 {
+                let threads = format!("scheduler.threads={threads}");
+                let settings = ["limits.window=16", "workers.cube=24", "workers.vector=48", &threads];
+                let executors = Some(1 + (seed as usize + settings.len()) % 4);
+                check(workload.as_ref(), &machine(&settings), &Options { executors, ..Options::default() });
+            }
+        }
+    }
+}
+
+fn specs(size: u64) -> Vec<String> {
+    vec![
+        format!("chain:n={size}"),
+        format!("bgemm:batch=1,m=4,n=4,k={},scope=step", (size / 32).max(1)),
+        format!("random:n={size}"),
+    ]
+}
+
+#[test]
+fn windows_of_one_and_two_slots_are_enough_where_nothing_holds_a_task() {
+    for window in ["limits.window=1", "limits.window=2"] {
+        for threads in ["scheduler.threads=0", "scheduler.threads=1"] {
+            let workload = workload::open("chain:n=300").expect("a generator");
+            check(workload.as_ref(), &machine(&[window, threads]), &Options::default());
+        }
+    }
+}
+
+#[test]
+fn random_programs_end_as_in_virtual_time() {
+    let seeds: u64 = std::env::var("PTOSIM_THREAD_SEEDS").map_or(400, |text| text.parse().expect("a number of seeds"));
+    for seed in 0..seeds {
+        let (program, mut machine) = programs::random(seed);
+        let expected = simulate(&program, &machine, &mut ());
+        machine.scheduler.threads = (seed % 4) as u32;
+        let options = Options { executors: Some(1 + seed as usize % 3), ..Options::default() };
+        match (expected, run(&program, &machine, &Noop, &options, &mut ())) {
+            (Ok(expected), Ok(found)) => {
+                // Which resource fills up first depends on who is quick, so only window-bound deadlocks must agree.
+                if expected.outcome == Outcome::Completed && found.outcome == Outcome::Completed {
+                    assert_eq!(found.tasks, expected.tasks, "seed {seed}");
+                    assert_eq!(found.blocks, expected.blocks, "seed {seed}");
+                    assert_eq!(found.ended, expected.ended, "seed {seed}");
+                }
+            }
+            (Err(RunError::Task(expected)), Err(RunError::Task(found))) => assert_eq!(found, expected, "seed {seed}"),
+            (Err(_), Err(_)) => {}
+            (expected, found) => {
+                let found = found.map(|report| report.outcome);
+                panic!("seed {seed}: virtual {:?}, threads {found:?}", expected.map(|report| report.outcome));
+            }
+        }
+    }
+}
+
+#[test]
+fn random_programs_run_every_block_once_and_in_order() {
+    for seed in 0..300 {
+        let (program, mut machine) = programs::random(seed);
+        machine.scheduler.threads = (seed % 3) as u32;
+        let Ok(graph) = Graph::load(&program, &machine) else { continue };
+        let witness = Witness::new(graph);
+        let options = Options { executors: Some(1 + seed as usize % 3), ..Options::default() };
+        match run(&program, &machine, &witness, &options, &mut ()) {
+            Ok(report) if report.outcome == Outcome::Completed => witness.check_all_ran(),
+            Ok(_) | Err(RunError::TooLarge { .. }) => {}
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_scope_larger_than_the_window_is_a_deadlock_found_without_waiting() {
+    let workload = workload::open("bgemm:batch=1,m=1,n=1,k=16,scope=tile").expect("a generator");
+    let machine = machine(&["limits.window=8", "scheduler.threads=0"]);
+    let report = run(workload.as_ref(), &machine, &Noop, &Options::default(), &mut ()).expect("a report");
+    let deadlock = report.deadlock.expect("the scope holds more tasks than there are slots");
+    assert_eq!((deadlock.resource.as_str(), deadlock.current, deadlock.last_task_alive), ("window", 8, 0));
+    assert_eq!(deadlock.needed.get("limits.window"), Some(&32));
+}
+
+#[test]
+fn a_kernel_that_panics_ends_the_run_with_its_name() {
+    struct Panics;
+    impl Kernels for Panics {
+        fn run(&self, call: &Call) -> Result<(), KernelError> {
+            assert!(call.task != TaskId(7), "seven is too much");
+            Ok(())
+        }
+    }
+    for threads in ["scheduler.threads=0", "scheduler.threads=2"] {
+        let workload = workload::open("bgemm").expect("a generator");
+        let error = run(workload.as_ref(), &machine(&[threads]), &Panics, &Options::default(), &mut ());
+        let message = error.expect_err("the kernel of task 7 panics").to_string();
+        assert!(message.contains("task 7 ") && message.contains("tile_add") && message.contains("seven"), "{message}");
+    }
+}
+
+#[test]
+fn faults_on_purpose_end_right_or_with_an_error() {
+    for seed in 0..6 {
+        let inject: Inject = format!("lost_wakeup,delayed_completion,paused_scheduler,slow_worker,seed={seed}")
+            .parse()
+            .expect("names of faults");
+        let options = Options { inject, executors: Some(2), ..Options::default() };
+        let workload = workload::open("bgemm:batch=1,m=2,n=2,k=32").expect("a generator");
+        for threads in ["scheduler.threads=0", "scheduler.threads=1"] {
+            check(workload.as_ref(), &machine(&[threads, "limits.window=64"]), &options);
+        }
+    }
+    let inject: Inject = "stopped_worker,seed=1".parse().expect("names of faults");
+    let options = Options { inject, ..Options::default() };
+    let workload = workload::open("bgemm").expect("a generator");
+    let error = run(workload.as_ref(), &machine(&[]), &Noop, &options, &mut ()).expect_err("a worker stops");
+    assert!(error.to_string().contains("stopped"), "{error}");
+}
+
+/// Rows of a schedule.
+#[derive(Default, PartialEq, Debug)]
+struct Rows(Vec<BlockRow>);
+
+impl Observer for Rows {
+    fn block(&mut self, row: &BlockRow, _: &Symbols) {
+        self.0.push(*row);
+    }
+}
+
+/// Runs in virtual time and on threads with virtual clocks, and compares everything.
+fn same_schedule(workload: &dyn Workload, machine: &Machine, executors: usize, label: &str) {
+    let (mut expected, mut found) = (Rows::default(), Rows::default());
+    let options = Options { executors: Some(executors), ..Options::default() };
+    let virtual_time = ptosim::engine::run(workload, machine, &mut expected);
+    let on_threads = run_deterministic(workload, machine, &Choice::default(), (&Noop, &options), &mut found);
+    assert_eq!(found, expected, "{label}");
+    match (virtual_time, on_threads) {
+        (Ok(expected), Ok(mut found)) => {
+            assert_eq!(found.threads.take().map(|threads| threads.mode).as_deref(), Some("deterministic"));
+            found.engine.clone_from(&expected.engine);
+            assert_eq!(found, expected, "{label}");
+        }
+        (Err(expected), Err(found)) => assert_eq!(found.to_string(), expected.to_string(), "{label}"),
+        (expected, found) => panic!("{label}: virtual {:?}, threads {:?}", expected.is_ok(), found.is_ok()),
+    }
+}
+
+#[test]
+fn deterministic_mode_has_the_schedule_of_virtual_time_on_random_programs() {
+    for seed in 0..2_000 {
+        let (program, machine) = programs::random(seed);
+        same_schedule(&program, &machine, 1 + seed as usize % 3, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn deterministic_mode_has_the_schedule_of_virtual_time_on_traces() {
+    let folder = std::env::var("PTOSIM_TRACES").unwrap_or_else(|_| "workloads".into());
+    let mut paths: Vec<_> =
+        std::fs::read_dir(&folder).expect("the folder of traces").collect::<Result<_, _>>().expect("its entries");
+    paths.sort_by_key(std::fs::DirEntry::path);
+    let mut n_traces = 0;
+    for path in paths.iter().map(std::fs::DirEntry::path).filter(|path| path.to_string_lossy().contains(".jsonl")) {
+        let workload = workload::open(&path.to_string_lossy()).expect("a trace");
+        let machine = machine(&["workers.cube=0", "workers.vector=0", "workers.clusters=24"]);
+        same_schedule(workload.as_ref(), &machine, 2, &path.display().to_string());
+        n_traces += 1;
+    }
+    assert!(n_traces > 0, "{folder} has no traces");
+}

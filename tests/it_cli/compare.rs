@@ -1,0 +1,87 @@
+//! `compare`, and the choice of a policy.
+
+use crate::program::{in_folder, refuses};
+use serde_json::Value;
+use std::fs;
+use tempfile::TempDir;
+
+const X_TRACE: &str = include_str!("../../workloads/x_policies.jsonl");
+
+/// A folder with the trace of eight tasks that every policy treats differently.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("x.jsonl"), X_TRACE).expect("room on the disk");
+    folder
+}
+
+const TWO: &str = "--set workers.cube=0 --set workers.vector=2";
+
+#[test]
+fn policies_stand_side_by_side_and_the_winner_is_named() {
+    let folder = folder();
+    let ended = in_folder(folder.path(), &format!("compare x.jsonl --policies pto,predictive {TWO}"), "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let row = |name: &str| {
+        let line = ended.stdout.lines().find(|line| line.starts_with(name)).expect("a row");
+        line.split_whitespace().take(4).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("pto"), ["pto", "completed", "70", "1.167"]);
+    assert_eq!(row("predictive"), ["predictive", "completed", "60", "1.000"]);
+    assert!(ended.stdout.contains("predictive wins with 60 cycles."), "{}", ended.stdout);
+}
+
+#[test]
+fn json_and_csv_hold_every_policy_once_and_are_the_same_every_time() {
+    let folder = folder();
+    let call = |arguments: &str| in_folder(folder.path(), &format!("compare x.jsonl {TWO} {arguments}"), "");
+    let told = call("--policies all,pto --json - --csv rows.csv");
+    assert_eq!(told.stdout, call("--policies all --json -").stdout);
+    let comparison: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let rows = comparison["policies"].as_array().expect("a list");
+    assert_eq!(rows.iter().filter(|row| row["policy"] == "pto").count(), 1);
+    let csv = fs::read_to_string(folder.path().join("rows.csv")).expect("it is there");
+    assert_eq!(csv.lines().count(), rows.len() + 1);
+    assert!(csv.starts_with("policy,outcome,makespan,lower_bound,ratio,utilisation_vector,wait_p50"), "{csv}");
+    assert!(csv.contains("\npto,completed,70,60,1.166667,0.821429,0,20,20,0.954874,"), "{csv}");
+}
+
+#[test]
+fn what_cannot_run_is_told_and_ends_with_1() {
+    let folder = folder();
+    let trace = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n\
+                 {\"op\":\"submit\",\"worker_type\":\"MIX\",\"cycles\":1}\n";
+    let ended = in_folder(folder.path(), "compare - --policies pto,lifo", trace);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stdout.contains("No policy completed every task."), "{}", ended.stdout);
+    assert!(ended.stdout.contains("clusters"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_policy_is_chosen_by_name_or_configuration() {
+    let folder = folder();
+    fs::write(folder.path().join("p.toml"), "[policy]\nname = \"random\"\nseed = 3\n").expect("room on the disk");
+    let policy = |arguments: &str| {
+        let ended = in_folder(folder.path(), &format!("run x.jsonl {TWO} --json - {arguments}"), "");
+        let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        (report["policy"].as_str().expect("a name").to_owned(), report["policy_report"]["seed"].as_u64())
+    };
+    assert_eq!(policy(""), ("pto".into(), None));
+    assert_eq!(policy("--policy steal"), ("steal".into(), None));
+    assert_eq!(policy("--policy-config p.toml"), ("random".into(), Some(3)));
+    assert_eq!(policy("--policy-config p.toml --policy heft"), ("heft".into(), None));
+    let text = in_folder(folder.path(), &format!("run x.jsonl {TWO} --policy-config p.toml"), "").stdout;
+    assert!(text.contains("policy        seed 3"), "{text}");
+}
+
+#[test]
+fn a_wrong_policy_or_configuration_is_told_with_the_nearest_right_one() {
+    refuses("run bgemm --policy predictve", "unknown policy `predictve`; did you mean `predictive`?");
+    refuses("compare bgemm --policies pto,stel", "unknown policy `stel`; did you mean `steal`?");
+    refuses("run bgemm --policy-config no.toml", "no.toml: No such file");
+    refuses("compare bgemm --json a --csv a", "--json and --csv both write a");
+    let folder = folder();
+    fs::write(folder.path().join("p.toml"), "[policy]\nnme = \"ray\"\n").expect("room on the disk");
+    let ended = in_folder(folder.path(), "run x.jsonl --policy-config p.toml", "");
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("p.toml:2: unknown field `nme`; did you mean `name`?"), "{}", ended.stderr);
+}

@@ -1,0 +1,152 @@
+//! Two processes and one window: `device`, `submit`, `inspect`, also when one of them is killed or the file is spoilt.
+
+use crate::program::{Ended, ptosim};
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Starts the program.
+fn start(arguments: &str) -> Child {
+    let mut command = Command::new(cargo_bin!("ptosim"));
+    let command = command.args(arguments.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// Starts a device and waits until its window is there.
+fn start_device(window: &Path, more: &str) -> Child {
+    let device = start(&format!("device --window-file {} {more}", window.display()));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while ptosim(&format!("inspect {}", window.display())).code != 0 {
+        assert!(Instant::now() < deadline, "the device makes its window");
+        std::thread::yield_now();
+    }
+    device
+}
+
+/// Waits for its end.
+fn end(mut child: Child) -> Ended {
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("UTF-8");
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("UTF-8");
+    let code = child.wait().expect("an exit code").code().unwrap_or(-1);
+    Ended { code, stdout, stderr }
+}
+
+#[test]
+fn a_device_runs_what_another_process_submits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    for threads in [0, 1] {
+        let settings = format!("--set limits.window=16 --set scheduler.threads={threads}");
+        let device = start_device(&window, &settings);
+        let submitted = ptosim(&format!("submit --window-file {} bgemm:batch=1,scope=step", window.display()));
+        assert_eq!(submitted.code, 0, "{submitted:?}");
+        assert!(submitted.stdout.contains("submitted 2048 tasks"), "{submitted:?}");
+        let device = end(device);
+        assert_eq!((device.code, device.stdout.as_str()), (0, "ran 2048 tasks\n"), "{device:?}");
+        let seen = ptosim(&format!("inspect {}", window.display()));
+        assert!(seen.stdout.contains("device: done") && seen.stdout.contains("2048"), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_scope_that_fills_the_window_is_a_deadlock_for_two_processes_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--set limits.window=8");
+    let submitted = ptosim(&format!("submit --window-file {} bgemm:scope=tile", window.display()));
+    assert_eq!(submitted.code, 1, "{submitted:?}");
+    assert!(submitted.stderr.contains("deadlock: the window is full, current 8"), "{submitted:?}");
+    assert_eq!(end(device).code, 1);
+}
+
+#[test]
+fn a_second_submitter_is_refused_and_a_killed_one_is_noticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    // One worker at 1 MHz: this takes minutes.
+    let slow = "--spin --set limits.window=64 --set clock_mhz=1 --set workers.vector=1 --set workers.cube=1";
+    let device = start_device(&window, slow);
+    let mut first = start(&format!("submit --window-file {} chain:n=10M", window.display()));
+    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("submitter: working") {
+        std::thread::yield_now();
+    }
+    let second = ptosim(&format!("submit --window-file {} chain:n=3", window.display()));
+    assert_eq!(second.code, 1, "{second:?}");
+    assert!(second.stderr.contains("has a submitter already"), "{second:?}");
+    first.kill().expect("it runs");
+    let killed = Instant::now();
+    let device = end(device);
+    assert_eq!(device.code, 1, "{device:?}");
+    assert!(device.stderr.contains("the submitter") && device.stderr.contains("died"), "{device:?}");
+    assert!(
+        killed.elapsed() < Duration::from_secs(10),
+        "a loaded host may take longer than a second, but not this long"
+    );
+    first.wait().expect("it was killed");
+    let seen = ptosim(&format!("inspect {}", window.display()));
+    assert!(seen.stdout.contains("submitter: dead") && seen.stdout.contains("oldest task alive"), "{seen:?}");
+}
+
+#[test]
+fn a_killed_device_is_noticed_and_its_window_can_be_inspected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let slow = "--spin --set limits.window=64 --set clock_mhz=1 --set workers.vector=1 --set workers.cube=1";
+    let mut device = start_device(&window, slow);
+    let submitter = start(&format!("submit --window-file {} chain:n=10M", window.display()));
+    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("submitter: working") {
+        std::thread::yield_now();
+    }
+    device.kill().expect("it runs");
+    let submitter = end(submitter);
+    assert_eq!(submitter.code, 1, "{submitter:?}");
+    assert!(submitter.stderr.contains("the device") && submitter.stderr.contains("died"), "{submitter:?}");
+    device.wait().expect("it was killed");
+    let seen = ptosim(&format!("inspect {}", window.display()));
+    assert!(seen.code == 0 && seen.stdout.contains("device: dead"), "{seen:?}");
+}
+
+#[test]
+fn spoilt_files_are_told_and_never_crash() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--set limits.window=8 --set limits.deps=64");
+    assert_eq!(ptosim(&format!("submit --window-file {} chain:n=20", window.display())).code, 0);
+    assert_eq!(end(device).code, 0);
+    let bytes = fs::read(&window).expect("the window");
+    let spoilt = folder.path().join("spoilt");
+    let check = |content: &[u8], message: &str| {
+        fs::write(&spoilt, content).expect("a file");
+        let ended = ptosim(&format!("inspect {}", spoilt.display()));
+        assert!(ended.code == 1 && ended.stderr.contains(message), "{message}: {ended:?}");
+    };
+    check(b"short", "are no window");
+    check(&bytes[..bytes.len() - 1], "truncated");
+    check(&[0; 8192], "is no window");
+    let with = |at: usize, value: u64| {
+        let mut content = bytes.clone();
+        content[at * 8..at * 8 + 8].copy_from_slice(&value.to_le_bytes());
+        content
+    };
+    check(&with(1, 2), "window of version 2");
+    check(&with(2, 64), "another build");
+    check(&with(5, 12), "corrupt");
+    check(&with(5, 1 << 40), "corrupt");
+    check(&with(6, u64::MAX), "corrupt");
+    check(&with(7, u64::MAX), "corrupt");
+    check(&with(12, 4096), "corrupt");
+    // Whatever the numbers behind the header say, nobody looks outside the file.
+    for step in [61, 127, 1021] {
+        let mut content = bytes.clone();
+        content.iter_mut().skip(4096).step_by(step).for_each(|byte| *byte ^= 0xa5);
+        fs::write(&spoilt, &content).expect("a file");
+        let ended = ptosim(&format!("inspect {}", spoilt.display()));
+        assert!(ended.code == 0 || ended.code == 1, "{ended:?}");
+    }
+    let ended = ptosim(&format!("submit --window-file {} chain", window.display()));
+    assert!(ended.code == 1 && ended.stderr.contains("no device works on this window"), "{ended:?}");
+}
