@@ -1,7 +1,7 @@
 //! What changed between two results, in words and tables.
 
 use super::table::columns;
-use super::words::{about, count, duration, group, list, percent, share};
+use super::words::{count, duration, group, list, percent, share};
 use super::{Outcome, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -83,7 +83,7 @@ impl<'a> Diff<'a> {
     fn headline(&self) -> String {
         let (before, after) = (self.before.makespan, self.after.makespan);
         let time = duration(before.abs_diff(after), self.after.machine.clock_mhz);
-        let part = about(share(before.abs_diff(after), before));
+        let part = percent(share(before.abs_diff(after), before));
         let cycles = count(before.abs_diff(after), "cycle");
         match before.cmp(&after) {
             std::cmp::Ordering::Equal => format!("The makespan is the same: {}.", count(after, "cycle")),
@@ -301,7 +301,7 @@ mod tests {
         let (before, after) = (sample::waits_for_dependencies(), slower());
         let diff = Diff::new(&before, &after);
         let words = diff.words().join(" ");
-        assert!(words.starts_with("Slower by 100 cycles (10 %, 54 ns)."), "{words}");
+        assert!(words.starts_with("Slower by 100 cycles (10.0 %, 54 ns)."), "{words}");
         assert!(words.contains("limits.window from 16384 to 64"), "{words}");
         assert!(words.contains("100 more cycles of dependency"), "{words}");
         let text = diff.render();

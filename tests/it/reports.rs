@@ -1,7 +1,8 @@
 //! The observed critical path: every cycle of the makespan in exactly one step, whatever the program.
 
 use crate::programs;
-use ptosim::engine::{BlockRow, Observer};
+use ptosim::engine::{BlockRow, Observer, simulate_with};
+use ptosim::policy::{Choice, Name};
 use ptosim::report::{Blame, PathRecorder, PathStep};
 use ptosim::workload::Symbols;
 use rayon::prelude::*;
@@ -53,4 +54,24 @@ fn blame_adds_up_to_the_makespan_on_random_programs() {
         let found = blamed.iter().flatten().flatten().any(|step| step.blame == blame && step.to > step.from);
         assert!(found, "no program is held up by {blame:?}");
     }
+}
+
+#[test]
+fn blame_adds_up_under_other_policies_too() {
+    let names = [Name::PerWorker, Name::Steal, Name::Predictive, Name::Heft, Name::Lifo, Name::Random, Name::Shortest];
+    let ran: usize = (0..300)
+        .into_par_iter()
+        .map(|seed| {
+            let (program, machine) = programs::random(seed);
+            let choice = Choice::of(names[seed as usize % names.len()]);
+            let mut path = PathRecorder::new();
+            let Ok(report) = simulate_with(&program, &machine, &choice, &mut path) else { return 0 };
+            let steps = path.steps();
+            let is_gapless = steps.windows(2).all(|pair| pair[0].to == pair[1].from);
+            assert!(is_gapless && steps.first().is_none_or(|step| step.from == 0), "seed {seed}");
+            assert_eq!(path.report().blame.values().sum::<u64>(), report.makespan, "seed {seed}");
+            1
+        })
+        .sum();
+    assert!(ran > 150, "{ran} programs ran");
 }

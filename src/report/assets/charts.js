@@ -26,8 +26,13 @@ function accountBars() {
   const used = names.filter((name) => report.workers.some((worker) => worker.accounts[name] > 0));
   const byType = make("div", { class: "bars", "data-chart": "types" }, [...types].flatMap(([type, sum]) => [
     make("span", {}, `${type} × ${sum.workers}`), stacked(accountParts(sum.accounts), sum.workers * report.makespan, type)]));
+  const nth = new Map();
+  const label = (worker) => {
+    nth.set(worker.type, (nth.has(worker.type) ? nth.get(worker.type) : -1) + 1);
+    return `${worker.type} ${nth.get(worker.type)}`;
+  };
   const byWorker = make("div", { class: "bars fine", "data-chart": "workers" }, report.workers.flatMap((worker) => [
-    make("span", {}, `${worker.type} ${worker.id}`), stacked(accountParts(worker.accounts), report.makespan, `worker ${worker.id}`)]));
+    make("span", {}, label(worker)), stacked(accountParts(worker.accounts), report.makespan, `worker ${worker.id}`)]));
   const table = dataTable(["account", ...types.keys()], used.map((name) => [name, ...[...types.values()].map((sum) => percent(share(sum.accounts[name], sum.workers * report.makespan)))]));
   return [legend(used.map((name) => [name, ACCOUNT_COLOURS[name]])), byType,
     make("details", {}, make("summary", {}, "As numbers"), make("div", { class: "scroll" }, table)),

@@ -194,8 +194,12 @@ function build() {
   add(latencySection(), kernelSection(), settingsSection());
   if (!window.ptosim) window.ptosim = { report };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  window.addEventListener("beforeprint", repaint);
-  window.addEventListener("afterprint", repaint);
+  matchMedia("print").addEventListener("change", () => {
+    if (view) {
+      view.colours();
+      view.draw();
+    }
+  });
   window.ptosim.ready = true;
 }
 build();
