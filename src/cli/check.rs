@@ -1,9 +1,8 @@
 //! `ptosim check`: is a program safe and sensible, without running it.
 
-use super::{Ending, Failure, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use ptosim::check::{self, Checked, Level};
 use ptosim::report::Output;
-use ptosim::workload;
 use std::io::BufWriter;
 
 /// Findings of one kind that the text shows.
@@ -26,6 +25,8 @@ pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,
     #[command(flatten)]
+    import: ImportArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     /// Write the findings as JSON; `-` writes them to standard output instead of the text
     #[arg(long, value_name = "FILE|-")]
@@ -37,7 +38,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
-    let workload = workload::open(&args.workload)?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let output = args.json.as_deref().map(Output::open).transpose()?;
     let checked = check::check(workload.as_ref(), &machine)?;
     if let Some(output) = output {

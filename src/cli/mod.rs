@@ -16,7 +16,6 @@ use ptosim::engine::RunError;
 use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::sweep::SweepError;
-use ptosim::workload::WorkloadError;
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
@@ -49,7 +48,6 @@ enum Command {
     Check(check::Args),
     Size(size::Args),
     Sweep(sweep::Args),
-    Compare(compare::Args),
     Gen(generate::Args),
     Kernels(kernels::Args),
     Compare(compare::Args),
@@ -67,7 +65,6 @@ impl Cli {
             Command::Check(args) => check::run(&args),
             Command::Size(args) => size::run(&args),
             Command::Sweep(args) => sweep::run(&args),
-            Command::Compare(args) => compare::run(&args),
             Command::Gen(args) => generate::run(&args),
             Command::Kernels(args) => kernels::run(&args),
             Command::Compare(args) => compare::run(&args),
