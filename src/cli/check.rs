@@ -25,6 +25,8 @@ pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,
     #[command(flatten)]
+    import: ImportArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     import: ImportArgs,

@@ -1,10 +1,9 @@
 //! `ptosim size`: which window, heap, dependency pool and tensor map a program needs.
 
-use super::{Ending, Failure, MachineArgs, PolicyArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use ptosim::report::Output;
 use ptosim::size::{self, Request, Sizing};
-use ptosim::workload;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +21,8 @@ Examples:
 pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,
+    #[command(flatten)]
+    import: ImportArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -49,7 +50,7 @@ fn percent(text: &str) -> Result<f64, String> {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
     let choice = args.policy.load(&machine)?;
-    let workload = workload::open(&args.workload)?;
+    let workload = args.import.open(&args.workload, &machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let svg = args.svg.as_deref().map(Output::open).transpose()?;
     let stop = stop_on_interrupt()?;
