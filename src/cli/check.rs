@@ -28,8 +28,6 @@ pub struct Args {
     import: ImportArgs,
     #[command(flatten)]
     machine: MachineArgs,
-    #[command(flatten)]
-    import: ImportArgs,
     /// Write the findings as JSON; `-` writes them to standard output instead of the text
     #[arg(long, value_name = "FILE|-")]
     json: Option<String>,

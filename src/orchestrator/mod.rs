@@ -2,6 +2,7 @@
 //!
 //! It knows no time. An engine asks for the next operation, tries to reserve, lets the cost pass and publishes.
 
+mod found;
 mod segments;
 mod tensor_map;
 
@@ -14,6 +15,7 @@ use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
 use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
+use found::Found;
 use segments::Access;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -480,47 +482,6 @@ impl Orchestrator {
             let next = window.next_in_scope(slot);
             window.release(slot, outcomes);
             slot = next;
-        }
-    }
-}
-
-/// Producers found so far.
-struct Found<'a, S: Sharing> {
-    window: &'a Window<S>,
-    producers: &'a mut Vec<Access>,
-    consumer: TaskId,
-    path: u64,
-    bad: &'a BTreeSet<TaskId>,
-    poisoned: bool,
-}
-
-impl<S: Sharing> Found<'_, S> {
-    /// A producer named by id.
-    #[inline]
-    fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        let Some(slot) = self.window.find(task) else { return self.retired(task, paths) };
-        self.add(&Access { task, slot, path: paths[slot as usize] });
-    }
-
-    /// A retired task is remembered until its slot has a new tenant.
-    fn retired(&mut self, task: TaskId, paths: &[u64]) {
-        let slot = self.window.at(0, task.0);
-        let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
-        self.add(&Access { task, slot, path });
-    }
-
-    /// A producer, dead or alive.
-    #[inline]
-    fn add(&mut self, access: &Access) {
-        if access.slot == NONE {
-            return;
-        }
-        self.path = self.path.max(access.path);
-        if !self.bad.is_empty() && self.bad.contains(&access.task) {
-            self.poisoned = true;
-        }
-        if self.window.is_alive(access.slot, access.task) && self.window.mark(access.slot, self.consumer) {
-            self.producers.push(*access);
         }
     }
 }

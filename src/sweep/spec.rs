@@ -331,7 +331,7 @@ mod tests {
         assert_eq!((spec.n_points(), spec.name.as_str(), spec.axes.len()), (6, "s", 5));
         let list = "workload = 'chain:n=10'\n[[list]]\n'limits.window' = 64\n[[list]]\nworkload = 'bgemm'\n";
         let spec = Spec::parse(list, "s.toml").expect("a list");
-        assert_eq!(spec.mode, Mode::List(vec![vec![0, 0, 0, 0], vec![1, 0, 0, 0]]));
+        assert_eq!(spec.mode, Mode::List(vec![vec![0, 0, 0, 0], vec![1, 0, 0, UNSET]]));
     }
 
     #[test]
