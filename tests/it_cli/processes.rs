@@ -38,8 +38,8 @@ fn end(mut child: Child) -> Ended {
 #[test]
 fn a_device_runs_what_another_process_submits() {
     let folder = tempfile::tempdir().expect("a folder");
-    let window = folder.path().join("window");
     for threads in [0, 1] {
+        let window = folder.path().join(format!("window{threads}"));
         let settings = format!("--set limits.window=16 --set scheduler.threads={threads}");
         let device = start_device(&window, &settings);
         let submitted = ptosim(&format!("submit --window-file {} bgemm:batch=1,scope=step", window.display()));

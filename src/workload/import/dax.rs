@@ -207,7 +207,7 @@ fn used((place, file, is_output, bytes): &(usize, String, bool, u64)) -> Use<'_>
 fn attribute(element: &BytesStart<'_>, name: &str) -> Result<Option<String>, String> {
     let wrong = |what: String| format!("attribute \"{name}\": {}; save the file again", shown(&what));
     let found = element.try_get_attribute(name).map_err(|error| wrong(error.to_string()))?;
-    let value = found.map(|found| found.normalized_value(XmlVersion::Implicit1_0).map(|value| value.into_owned()));
+    let value = found.map(|found| found.normalized_value(XmlVersion::Implicit1_0).map(std::borrow::Cow::into_owned));
     value.transpose().map_err(|error| wrong(error.to_string()))
 }
 

@@ -142,7 +142,13 @@ impl Mapped {
             return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
         }
         let places = Places::of(limits).ok_or_else(|| Mapped::error(path, "sizes beyond what a file can have"))?;
-        file.set_len(0).and_then(|()| file.set_len(places.end as u64)).map_err(io)?;
+        // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
+        std::fs::remove_file(path).map_err(io)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
+        if !try_lock(&file) {
+            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+        }
+        file.set_len(places.end as u64).map_err(io)?;
         let mapped = Mapped::map(path, file, limits.clone(), fanout_order, places)?;
         let sizes = [
             (At::SlotBytes, size_of::<Slot<Shared>>() as u64),
@@ -201,7 +207,9 @@ impl Mapped {
         };
         let machine = crate::config::Machine { limits: limits.clone(), ..crate::config::Machine::default() };
         machine.validate().map_err(|error| Mapped::error(path, format!("corrupt: {error}")))?;
-        let places = Places::of(&limits).filter(|places| places.end as u64 == word(At::FileBytes));
+        let is_plausible = limits.deps <= u64::from(u32::MAX);
+        let fits = |places: &Places| is_plausible && places.end as u64 == word(At::FileBytes);
+        let places = Places::of(&limits).filter(fits);
         let places =
             places.ok_or_else(|| Mapped::error(path, "corrupt: the sizes in its header do not fit together"))?;
         if bytes < places.end as u64 {
