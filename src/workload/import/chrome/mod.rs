@@ -47,7 +47,7 @@ impl Format for Chrome {
         let chosen = choose(&events);
         let mut reading =
             Reading { events: &events, places: Places::default(), sketch: Sketch::new(input.title()), options };
-        let groups = reading.groups(&chosen);
+        let groups = Reading::groups(&chosen);
         let built = reading.tasks(&groups).and_then(|()| reading.edges(&groups));
         let from_flows = built.map_err(|fault| input.error(fault))?;
         let edges = if from_flows { "flow events" } else { "arguments" };
@@ -84,7 +84,7 @@ type Groups<'a> = BTreeMap<u64, Vec<&'a Event<'a>>>;
 
 impl<'a> Reading<'a> {
     /// The chosen events by task, in order of ids, or of time when there are none.
-    fn groups(&self, chosen: &[&'a Event<'a>]) -> Groups<'a> {
+    fn groups(chosen: &[&'a Event<'a>]) -> Groups<'a> {
         let mut ordered = chosen.to_vec();
         ordered.sort_by(|left, right| left.ts.0.total_cmp(&right.ts.0));
         let mut groups = Groups::new();
