@@ -201,7 +201,7 @@ impl Checked {
         texts
     }
 
-    /// `task 93 `tile_add` (line 120)`.
+    /// `task 93 ``tile_add`` (line 120)`.
     fn who(&self, task: TaskId) -> String {
         let facts = &self.graph.tasks[task.0 as usize];
         let label = facts.name.or(facts.kernel);

@@ -28,7 +28,7 @@ enum Command {
     Import(Import),
 }
 
-/// Make a kernel table of measured times: msprof's op_summary or task_time as CSV
+/// Make a kernel table of measured times: msprof's `op_summary` or `task_time` as CSV
 #[derive(clap::Args, Debug)]
 struct Import {
     /// The measured times

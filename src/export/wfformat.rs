@@ -1,4 +1,4 @@
-//! WfFormat 1.5. Type and blocks of a task stand in the arguments of its command, where our reader finds them again.
+//! `WfFormat` 1.5. Type and blocks of a task stand in the arguments of its command, where our reader finds them again.
 
 use super::Subject;
 use super::json::{lines, text};

@@ -53,7 +53,7 @@ impl Form for Chrome {
         text(out, workload);
         write(out, ",\"machine\":");
         text(out, &machine.name);
-        let _ = write!(out, ",\"clock_mhz\":{},\"unit\":\"1 ns is 1 cycle\"}},\"traceEvents\":[\n", machine.clock_mhz);
+        let _ = writeln!(out, ",\"clock_mhz\":{},\"unit\":\"1 ns is 1 cycle\"}},\"traceEvents\":[", machine.clock_mhz);
         write(out, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":10,\"args\":{\"name\":\"Orchestrator\"}}");
         name(out, "thread_name", ORCHESTRATOR, 0, "orchestrator");
         name(out, "process_name", SCHEDULER, 0, "Scheduler");

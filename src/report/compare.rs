@@ -204,20 +204,17 @@ impl Comparison {
         csv.write_record(&header)?;
         for row in &self.policies {
             let mut record = vec![row.policy.clone()];
-            match &row.result {
-                Some(of) => {
-                    record.extend([word(of.outcome).into(), of.makespan.to_string(), of.lower_bound.to_string()]);
-                    record.push(format!("{:.6}", of.ratio));
-                    record.extend(of.types.iter().map(|of| format!("{:.6}", of.utilisation)));
-                    let Latency { p50, p99, max, .. } = of.ready_to_start;
-                    record.extend([p50, p99, max].map(|cycles| cycles.to_string()));
-                    record.extend([format!("{:.6}", of.fairness), String::new()]);
-                }
-                None => {
-                    record.push("error".into());
-                    record.resize(header.len() - 1, String::new());
-                    record.push(row.error.clone().unwrap_or_default());
-                }
+            if let Some(of) = &row.result {
+                record.extend([word(of.outcome).into(), of.makespan.to_string(), of.lower_bound.to_string()]);
+                record.push(format!("{:.6}", of.ratio));
+                record.extend(of.types.iter().map(|of| format!("{:.6}", of.utilisation)));
+                let Latency { p50, p99, max, .. } = of.ready_to_start;
+                record.extend([p50, p99, max].map(|cycles| cycles.to_string()));
+                record.extend([format!("{:.6}", of.fairness), String::new()]);
+            } else {
+                record.push("error".into());
+                record.resize(header.len() - 1, String::new());
+                record.push(row.error.clone().unwrap_or_default());
             }
             csv.write_record(&record)?;
         }
@@ -228,17 +225,14 @@ impl Comparison {
 impl Row {
     fn cells(&self, width: usize) -> Vec<String> {
         let mut cells = vec![self.policy.clone()];
-        match &self.result {
-            Some(of) => {
-                cells.extend([word(of.outcome).into(), group(of.makespan), format!("{:.3}", of.ratio)]);
-                cells.extend(of.types.iter().map(|of| format!("{:.1} %", of.utilisation * 100.0)));
-                cells.extend([group(of.ready_to_start.p50), group(of.ready_to_start.p99)]);
-                cells.extend([format!("{:.3}", of.fairness), counters(&of.counters)]);
-            }
-            None => {
-                cells.push("error".into());
-                cells.resize(width, "–".into());
-            }
+        if let Some(of) = &self.result {
+            cells.extend([word(of.outcome).into(), group(of.makespan), format!("{:.3}", of.ratio)]);
+            cells.extend(of.types.iter().map(|of| format!("{:.1} %", of.utilisation * 100.0)));
+            cells.extend([group(of.ready_to_start.p50), group(of.ready_to_start.p99)]);
+            cells.extend([format!("{:.3}", of.fairness), counters(&of.counters)]);
+        } else {
+            cells.push("error".into());
+            cells.resize(width, "–".into());
         }
         cells
     }

@@ -212,15 +212,14 @@ impl Programs {
     fn load(&self, spec: &str) -> Result<Program, String> {
         let loaded = {
             let mut kept = self.0.lock().expect("nobody panics while holding the workloads");
-            match kept.iter().find(|(known, _)| known == spec) {
-                Some((_, loaded)) => Arc::clone(loaded),
-                None => {
-                    let loaded = Loaded::default();
-                    kept.push((spec.to_owned(), Arc::clone(&loaded)));
-                    let surplus = kept.len().saturating_sub(KEPT);
-                    kept.drain(..surplus);
-                    loaded
-                }
+            if let Some((_, loaded)) = kept.iter().find(|(known, _)| known == spec) {
+                Arc::clone(loaded)
+            } else {
+                let loaded = Loaded::default();
+                kept.push((spec.to_owned(), Arc::clone(&loaded)));
+                let surplus = kept.len().saturating_sub(KEPT);
+                kept.drain(..surplus);
+                loaded
             }
         };
         let load = || {

@@ -172,7 +172,7 @@ impl Reader<'_> {
             entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
         let n_common = axes.len();
         let mut points = Vec::new();
-        for entry in entries.iter() {
+        for entry in entries {
             let table = entry.get_ref().as_table();
             let table =
                 table.ok_or_else(|| self.wrong(entry.span().start, "a point of the list is a table: [[list]]"))?;

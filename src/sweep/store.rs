@@ -73,7 +73,7 @@ impl Store {
         self.json.write_all(row.line().as_bytes()).map_err(|error| output(&self.folder.join(JSON), error))?;
         let mut line = csv::Writer::from_writer(Vec::new());
         let written = line.write_record(cells(&row, &self.keys)).map_err(io::Error::from);
-        let line = written.and_then(|()| line.into_inner().map_err(|error| error.into_error()));
+        let line = written.and_then(|()| line.into_inner().map_err(csv::IntoInnerError::into_error));
         line.and_then(|line| self.csv.write_all(&line)).map_err(|error| output(&self.folder.join(CSV), error))?;
         self.rows.insert(row.id.clone(), row);
         Ok(())

@@ -47,7 +47,7 @@ impl<T: AnyBytes> Span<T> {
     #[must_use]
     pub fn mapped(mapping: &Arc<MmapRaw>, offset: usize, len: usize) -> Option<Span<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
-        if end > mapping.len() || offset % align_of::<T>() != 0 {
+        if end > mapping.len() || !offset.is_multiple_of(align_of::<T>()) {
             return None;
         }
         // SAFETY: `offset` is at most the length of the mapping.

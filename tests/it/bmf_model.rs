@@ -184,23 +184,19 @@ impl Model<'_> {
         let mut busy = vec![None; self.case.n_workers];
         loop {
             self.dispatch(&mut busy);
-            match busy.iter().flatten().map(|&(_, end)| end).min() {
-                Some(end) => {
-                    self.now = end;
-                    for worker in 0..busy.len() {
-                        if let Some((task, _)) = busy[worker].take_if(|(_, until)| *until == end) {
-                            self.complete(task);
-                        }
+            if let Some(end) = busy.iter().flatten().map(|&(_, end)| end).min() {
+                self.now = end;
+                for worker in 0..busy.len() {
+                    if let Some((task, _)) = busy[worker].take_if(|(_, until)| *until == end) {
+                        self.complete(task);
                     }
                 }
-                None => {
-                    let oldest = (0..self.n_nodes()).filter_map(|node| self.held(node));
-                    let oldest =
-                        oldest.min_by_key(|&task| (self.case.tasks[task].timestamp, self.case.tasks[task].node));
-                    let Some(task) = oldest.filter(|_| self.case.is_relaxed) else { return self.outcome };
-                    self.schedule(self.case.tasks[task].node);
-                    self.outcome.forced.push((self.now, task));
-                }
+            } else {
+                let oldest = (0..self.n_nodes()).filter_map(|node| self.held(node));
+                let oldest = oldest.min_by_key(|&task| (self.case.tasks[task].timestamp, self.case.tasks[task].node));
+                let Some(task) = oldest.filter(|_| self.case.is_relaxed) else { return self.outcome };
+                self.schedule(self.case.tasks[task].node);
+                self.outcome.forced.push((self.now, task));
             }
         }
     }

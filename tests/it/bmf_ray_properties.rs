@@ -289,7 +289,7 @@ fn failing_tasks_under_ray_cancel_their_dependents_and_nothing_else() {
         machine.limits = Limits::default();
         for (place, op) in program.ops.iter_mut().enumerate() {
             if let Op::Submit(submit) = op {
-                submit.fault = hash(seed, place) % 8 == 0;
+                submit.fault = hash(seed, place).is_multiple_of(8);
             }
         }
         let config = json!({"policy": "ray", "retry": {"max_attempts": 1 + seed % 3, "delay": seed % 7}});

@@ -1,4 +1,4 @@
-//! WfFormat 1.5: workflows of the WfCommons project, in JSON.
+//! `WfFormat` 1.5: workflows of the `WfCommons` project, in JSON.
 //!
 //! Dependencies are the lists of parents and children, or, on demand, what the files imply when each is a buffer.
 
@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
             let outputs = told.output_files.iter().map(|file| (file, true));
             uses.extend(inputs.chain(outputs).map(|(file, is_output)| Use {
                 place,
-                file: &**file,
+                file,
                 is_output,
                 bytes: sizes.get(&**file).copied().unwrap_or(0),
             }));

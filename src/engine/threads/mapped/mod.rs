@@ -207,7 +207,7 @@ impl Mapped {
         };
         let machine = crate::config::Machine { limits: limits.clone(), ..crate::config::Machine::default() };
         machine.validate().map_err(|error| Mapped::error(path, format!("corrupt: {error}")))?;
-        let is_plausible = limits.deps <= u64::from(u32::MAX);
+        let is_plausible = u32::try_from(limits.deps).is_ok();
         let fits = |places: &Places| is_plausible && places.end as u64 == word(At::FileBytes);
         let places = Places::of(&limits).filter(fits);
         let places =

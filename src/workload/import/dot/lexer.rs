@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// A text in quotes, in which a backslash protects quotes and backslashes.
-fn quoted<'a>(rest: &'a str) -> Result<(Token<'a>, usize), String> {
+fn quoted(rest: &str) -> Result<(Token<'_>, usize), String> {
     let (mut changed, mut piece) = (String::new(), 1);
     let bytes = rest.as_bytes();
     let mut position = 1;
@@ -104,7 +104,7 @@ fn quoted<'a>(rest: &'a str) -> Result<(Token<'a>, usize), String> {
 }
 
 /// A text between angle brackets.
-fn html<'a>(rest: &'a str) -> Result<(Token<'a>, usize), String> {
+fn html(rest: &str) -> Result<(Token<'_>, usize), String> {
     let mut depth = 0_usize;
     for (position, letter) in rest.char_indices() {
         match letter {

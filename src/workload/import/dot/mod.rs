@@ -1,4 +1,4 @@
-//! DOT graphs as daggen and SimGrid write them, and as this program does.
+//! DOT graphs as daggen and `SimGrid` write them, and as this program does.
 //!
 //! The attribute `size` of a node is its amount of work, without a unit; `cycles`, `kernel`, `worker_type`, `blocks` and
 //! `name` are ours and win. Attributes of edges carry sizes of data, which have no meaning here.
@@ -209,14 +209,14 @@ impl<'a> Parser<'a> {
                     has_cycles = true;
                 }
                 "size" if !has_cycles => {
-                    task.cost = Some(Cost::Cycles(cycles(number()? * unit, format!("size {value}"))?))
+                    task.cost = Some(Cost::Cycles(cycles(number()? * unit, format!("size {value}"))?));
                 }
                 "blocks" => {
                     task.blocks = value
                         .parse()
                         .ok()
                         .filter(|&blocks| blocks > 0)
-                        .ok_or("blocks must be a whole number above 0")?
+                        .ok_or("blocks must be a whole number above 0")?;
                 }
                 "worker_type" => {
                     let kind =
