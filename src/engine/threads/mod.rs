@@ -3,7 +3,7 @@
 //! The orchestrator is the same as in virtual time, and so is the window, now made of atomics. READY tasks pass through
 //! bounded lock-free queues to executors: host threads that run the blocks of all the machine's workers. In free mode the host
 //! decides what runs when, and the report tells nanoseconds; every task still gets cycles, from clocks that follow
-//! `start = max(end of producers, clock of the worker)`. [`deterministic`] gives the schedule of the virtual engine.
+//! `start = max(end of producers, clock of the worker)`. `deterministic` gives the schedule of the virtual engine.
 
 mod clocks;
 mod core;
