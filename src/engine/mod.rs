@@ -39,7 +39,7 @@ pub use choose::simulate_with;
 /// # Errors
 /// When the workload cannot be read, or asks for something the machine can never give. A deadlock is not an error but an
 /// [`Outcome`].
-pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
+pub fn run(workload: &dyn Workload, machine: &Machine, observer: &mut dyn Observer) -> Result<Report, RunError> {
     run_with(workload, machine, &Choice::default(), observer)
 }
 
@@ -47,11 +47,11 @@ pub fn run<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &m
 ///
 /// # Errors
 /// As [`run`], and when the policy cannot be configured as asked for this workload and machine.
-pub fn run_with<O: Observer>(
+pub fn run_with(
     workload: &dyn Workload,
     machine: &Machine,
     choice: &Choice,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     let mut report = simulate_with(workload, machine, choice, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
@@ -64,7 +64,7 @@ pub fn run_with<O: Observer>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observer: &mut O) -> Result<Report, RunError> {
+pub fn simulate(workload: &dyn Workload, machine: &Machine, observer: &mut dyn Observer) -> Result<Report, RunError> {
     simulate_with(workload, machine, &Choice::default(), observer)
 }
 
@@ -72,7 +72,17 @@ pub fn simulate<O: Observer>(workload: &dyn Workload, machine: &Machine, observe
 ///
 /// # Errors
 /// As [`run`].
-pub fn simulate_under<P: Policy, O: Observer>(
+pub fn simulate_under<P: Policy>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    policy: P,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    drive(workload, machine, policy, &mut Watch::of(observer))
+}
+
+/// Drives a run to its end.
+fn drive<P: Policy, O: Observer>(
     workload: &dyn Workload,
     machine: &Machine,
     policy: P,
@@ -308,66 +318,124 @@ pub struct BlockRow {
     pub kind: TaskType,
 }
 
-/// Any observer, told through a table, so that engines are compiled once and not once for every observer.
-impl Observer for &mut dyn Observer {
+/// Any observer or none, so that the engine is compiled once for a policy and not once for every observer.
+struct Watch<'a>(Option<&'a mut dyn Observer>);
+
+impl<'a> Watch<'a> {
+    fn of(observer: &'a mut dyn Observer) -> Watch<'a> {
+        Watch(observer.watches().then_some(observer))
+    }
+}
+
+impl Observer for Watch<'_> {
+    #[inline]
+    fn watches(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
-        (**self).block(row, names);
+        if let Some(observer) = &mut self.0 {
+            observer.block(row, names);
+        }
     }
 
+    #[inline]
     fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
-        (**self).submitted(task, slot, window, now);
+        if let Some(observer) = &mut self.0 {
+            observer.submitted(task, slot, window, now);
+        }
     }
 
+    #[inline]
     fn consumed(&mut self, task: TaskId, now: u64) {
-        (**self).consumed(task, now);
+        if let Some(observer) = &mut self.0 {
+            observer.consumed(task, now);
+        }
     }
 
+    #[inline]
     fn retired(&mut self, retired: &Retired, now: u64) {
-        (**self).retired(retired, now);
+        if let Some(observer) = &mut self.0 {
+            observer.retired(retired, now);
+        }
     }
 
+    #[inline]
     fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
-        (**self).ready(task, slot, kind, now);
+        if let Some(observer) = &mut self.0 {
+            observer.ready(task, slot, kind, now);
+        }
     }
 
+    #[inline]
     fn withdrawn(&mut self, kind: TaskType, now: u64) {
-        (**self).withdrawn(kind, now);
+        if let Some(observer) = &mut self.0 {
+            observer.withdrawn(kind, now);
+        }
     }
 
+    #[inline]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        (**self).placed(placed, now);
+        if let Some(observer) = &mut self.0 {
+            observer.placed(placed, now);
+        }
     }
 
+    #[inline]
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
-        (**self).job(job, step, now);
+        if let Some(observer) = &mut self.0 {
+            observer.job(job, step, now);
+        }
     }
 
+    #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        (**self).orchestrator(phase, from, now);
+        if let Some(observer) = &mut self.0 {
+            observer.orchestrator(phase, from, now);
+        }
     }
 
+    #[inline]
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        (**self).occupied(ring, window, now);
+        if let Some(observer) = &mut self.0 {
+            observer.occupied(ring, window, now);
+        }
     }
 
+    #[inline]
     fn policy_acts(&mut self, now: u64) {
-        (**self).policy_acts(now);
+        if let Some(observer) = &mut self.0 {
+            observer.policy_acts(now);
+        }
     }
 
+    #[inline]
     fn child_released(&mut self, slot: SlotRef, now: u64) {
-        (**self).child_released(slot, now);
+        if let Some(observer) = &mut self.0 {
+            observer.child_released(slot, now);
+        }
     }
 
+    #[inline]
     fn finished(&mut self, names: &Symbols, now: u64) {
-        (**self).finished(names, now);
+        if let Some(observer) = &mut self.0 {
+            observer.finished(names, now);
+        }
     }
 
+    #[inline]
     fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
-        (**self).cancelled(task, cause, now);
+        if let Some(observer) = &mut self.0 {
+            observer.cancelled(task, cause, now);
+        }
     }
 
+    #[inline]
     fn block_ends(&mut self, leader: WorkerId, now: u64) {
-        (**self).block_ends(leader, now);
+        if let Some(observer) = &mut self.0 {
+            observer.block_ends(leader, now);
+        }
     }
 }
 
