@@ -144,8 +144,9 @@ struct TypeSums {
 }
 
 /// One worker's book.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 struct Book {
+    kind: WorkerType,
     busy: u64,
     blocks: u64,
     idle: Sums,
@@ -169,10 +170,9 @@ pub struct Ledger {
     crowds: [Crowd; N_CLASSES],
     /// Whether a MIX task was ever submitted.
     has_mix: bool,
-    /// Whether jobs of the scheduler take time, so that a worker can wait for its completion.
+    /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     supply: Supply,
-    kinds: Vec<WorkerType>,
     /// Types of which there are workers.
     present: Vec<WorkerType>,
     sums: [TypeSums; 5],
@@ -184,7 +184,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// All workers free at cycle 0. `has_costs` if any job of the scheduler takes time.
+    /// All workers free at cycle 0. `has_costs` if any job of the scheduler or a pickup takes time.
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
@@ -199,8 +199,7 @@ impl Ledger {
             sums: Default::default(),
             at_makespan: Default::default(),
             noted: None,
-            books: vec![Book::default(); kinds.len()],
-            kinds,
+            books: kinds.into_iter().map(Book::new).collect(),
             present,
         }
     }
@@ -222,19 +221,23 @@ impl Ledger {
         self.has_mix |= (4..=6).contains(&class.0);
         let crowd = &mut self.crowds[usize::from(class.0)];
         crowd.pending += 1;
-        crowd.admitting += u64::from(admitting);
+        crowd.admitting += u64::from(admitting && self.has_costs);
     }
 
     /// A task waits for nothing but its admission any more.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].admitting += 1;
+        if self.has_costs {
+            self.crowds[usize::from(class.0)].admitting += 1;
+        }
     }
 
     /// An admission took effect on a task that waited for nothing else.
     #[inline]
     pub fn admitted(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].admitting -= 1;
+        if self.has_costs {
+            self.crowds[usize::from(class.0)].admitting -= 1;
+        }
     }
 
     /// A task became READY.
@@ -257,10 +260,10 @@ impl Ledger {
     }
 
     /// A worker was given to a block.
-    #[inline]
+    #[inline(always)]
     pub fn placed(&mut self, worker: u32) {
-        let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
+        let sums = &self.sums[book.kind as usize];
         if self.now > book.freed_at {
             sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
@@ -275,13 +278,17 @@ impl Ledger {
     /// A block was placed.
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].starting += 1;
+        if self.has_costs {
+            self.crowds[usize::from(class.0)].starting += 1;
+        }
     }
 
     /// A placed block's start is known and reached.
     #[inline]
     pub fn block_started(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].starting -= 1;
+        if self.has_costs {
+            self.crowds[usize::from(class.0)].starting -= 1;
+        }
     }
 
     /// A worker placed at `placed` runs from `start` to `end`.
@@ -298,8 +305,8 @@ impl Ledger {
 
     /// A worker's part of a block ended before the block did.
     pub fn ended_early(&mut self, worker: u32) {
-        let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
+        let sums = &self.sums[book.kind as usize];
         book.freed = sums.free.at(self.now);
         book.freed_at = self.now;
     }
@@ -307,8 +314,8 @@ impl Ledger {
     /// The block of a worker ended; `early` if the worker's own part had ended before.
     #[inline]
     pub fn ended(&mut self, worker: u32, early: bool) {
-        let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
+        let sums = &self.sums[book.kind as usize];
         if early {
             sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
@@ -319,10 +326,10 @@ impl Ledger {
     }
 
     /// The worker is free again.
-    #[inline]
+    #[inline(always)]
     pub fn freed(&mut self, worker: u32) {
-        let sums = &self.sums[self.kinds[worker as usize] as usize];
         let book = &mut self.books[worker as usize];
+        let sums = &self.sums[book.kind as usize];
         if self.now > book.ended_at {
             book.completed = sums.completing.at(self.now);
             book.waited = true;
@@ -332,7 +339,7 @@ impl Ledger {
     }
 
     /// Time moves on; nothing has changed since the last call.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, to: u64) {
         for index in 0..self.present.len() {
             let kind = self.present[index];
@@ -395,12 +402,28 @@ impl Ledger {
     #[must_use]
     pub fn close(&self) -> Vec<(Accounts, u64)> {
         let sums = if self.noted == Some(self.makespan) { &self.at_makespan } else { &self.sums };
-        let books = self.books.iter().zip(&self.kinds);
-        books.map(|(book, &kind)| (book.close(&sums[kind as usize], self.makespan), book.blocks)).collect()
+        let close = |book: &Book| (book.close(&sums[book.kind as usize], self.makespan), book.blocks);
+        self.books.iter().map(close).collect()
     }
 }
 
 impl Book {
+    fn new(kind: WorkerType) -> Book {
+        let sums = Sums::default();
+        Book {
+            kind,
+            busy: 0,
+            blocks: 0,
+            idle: sums,
+            ended_at: 0,
+            waited: false,
+            ended: sums,
+            completed: sums,
+            freed_at: 0,
+            freed: sums,
+        }
+    }
+
     /// Books the idle time since the last block, up to the makespan.
     fn close(&self, sums: &TypeSums, makespan: u64) -> Accounts {
         let (free, completing) = (sums.free.at(makespan), sums.completing.at(makespan));

@@ -4,7 +4,6 @@ use crate::config::Workers;
 use crate::id::{TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Units;
-use std::collections::VecDeque;
 
 /// All workers of a machine.
 pub struct Floor {
@@ -68,6 +67,12 @@ impl Crew {
     #[inline]
     pub fn ids(&self) -> &[u32] {
         &self.ids[..usize::from(self.len)]
+    }
+
+    /// Whether it has one worker only.
+    #[inline]
+    pub fn is_one(&self) -> bool {
+        self.len == 1
     }
 
     /// Its smallest worker, under which the block is known.
@@ -140,12 +145,60 @@ impl WorkerSet {
     }
 }
 
-/// Free workers of one type, ascending by `(clock, id)`. Workers come back in almost this order, so a new entry goes in near the
-/// back. Entries of workers that were taken otherwise are skipped when met.
+/// Free workers of one type, ascending by `(clock, id)`, in a ring of places. Workers come back in almost this order, so a new
+/// entry goes in near the back. Entries of workers that were taken otherwise are skipped when met.
 #[derive(Default)]
 struct FreeSet {
-    queue: VecDeque<(u64, u32)>,
+    /// A power of two of them.
+    places: Box<[(u64, u32)]>,
+    /// Counts the entries taken out.
+    head: usize,
+    /// Counts the entries put in.
+    tail: usize,
     count: u32,
+}
+
+impl FreeSet {
+    fn with_room_for(workers: u32) -> FreeSet {
+        let places = vec![(0, 0); (4 * workers as usize + 64).next_power_of_two()].into();
+        FreeSet { places, head: 0, tail: 0, count: 0 }
+    }
+
+    #[inline]
+    fn first(&self) -> Option<(u64, u32)> {
+        (self.head < self.tail).then(|| self.places[self.head & (self.places.len() - 1)])
+    }
+
+    #[inline]
+    fn insert(&mut self, entry: (u64, u32)) {
+        let mask = self.places.len() - 1;
+        let mut place = self.tail;
+        while place > self.head && self.places[(place - 1) & mask] > entry {
+            self.places[place & mask] = self.places[(place - 1) & mask];
+            place -= 1;
+        }
+        self.places[place & mask] = entry;
+        self.tail += 1;
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.tail - self.head == self.places.len()
+    }
+
+    /// Keeps the entries that `is_true`.
+    #[cold]
+    fn tidy(&mut self, is_true: impl Fn((u64, u32)) -> bool) {
+        let mask = self.places.len() - 1;
+        let all = self.head..std::mem::replace(&mut self.tail, self.head);
+        for entry in all {
+            let entry = self.places[entry & mask];
+            if is_true(entry) {
+                self.places[self.tail & mask] = entry;
+                self.tail += 1;
+            }
+        }
+    }
 }
 
 impl Floor {
@@ -154,7 +207,7 @@ impl Floor {
     pub fn new(config: &Workers) -> Floor {
         let mut floor = Floor {
             workers: Vec::with_capacity(config.total() as usize),
-            free: Default::default(),
+            free: WorkerType::ALL.map(|kind| FreeSet::with_room_for(config.count(kind))),
             free_ids: WorkerSet::new(config.total() as usize),
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
@@ -163,7 +216,7 @@ impl Floor {
             for _ in 0..config.count(kind) {
                 let id = floor.workers.len() as u32;
                 floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
-                floor.free[kind as usize].queue.push_back((0, id));
+                floor.free[kind as usize].insert((0, id));
                 floor.free[kind as usize].count += 1;
                 floor.free_ids.insert(id);
             }
@@ -208,7 +261,7 @@ impl Floor {
     }
 
     /// Takes the free worker with the smallest `(clock, id)` among those that run this type.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, kind: TaskType) -> Option<u32> {
         let own = own_type(kind)?;
         let mut best = self.peek(own);
@@ -227,18 +280,18 @@ impl Floor {
         if set.count == 0 {
             return None;
         }
-        while let Some(&(clock, id)) = set.queue.front() {
+        while let Some((clock, id)) = set.first() {
             let worker = &self.workers[id as usize];
             if worker.is_free && worker.clock == clock {
                 return Some((clock, id));
             }
-            set.queue.pop_front();
+            set.head += 1;
         }
         None
     }
 
     /// Takes a certain free worker.
-    #[inline]
+    #[inline(always)]
     pub fn take_worker(&mut self, id: u32) {
         let worker = &mut self.workers[id as usize];
         debug_assert!(worker.is_free, "worker {id} is not free");
@@ -246,43 +299,28 @@ impl Floor {
         self.free_ids.remove(id);
         let set = &mut self.free[worker.kind as usize];
         set.count -= 1;
-        if let Some(&(_, first)) = set.queue.front()
+        if let Some((_, first)) = set.first()
             && first == id
         {
-            set.queue.pop_front();
+            set.head += 1;
         }
     }
 
     /// Gives a worker back.
-    #[inline]
+    #[inline(always)]
     pub fn give_back(&mut self, id: u32) {
         let worker = &mut self.workers[id as usize];
         debug_assert!(!worker.is_free, "worker {id} is free already");
         worker.is_free = true;
         self.free_ids.insert(id);
+        let entry = (worker.clock, id);
         let set = &mut self.free[worker.kind as usize];
         set.count += 1;
-        let entry = (worker.clock, id);
-        match set.queue.back() {
-            Some(&last) if last > entry => {
-                let place = set.queue.partition_point(|&other| other < entry);
-                set.queue.insert(place, entry);
-            }
-            _ => set.queue.push_back(entry),
+        if set.is_full() {
+            let workers = &self.workers;
+            set.tidy(|(clock, id)| workers[id as usize].is_free && workers[id as usize].clock == clock);
         }
-        if set.queue.len() > 4 * self.workers.len() + 64 {
-            self.tidy(id);
-        }
-    }
-
-    /// Drops the entries of workers that were taken otherwise.
-    #[cold]
-    fn tidy(&mut self, id: u32) {
-        let (workers, kind) = (&self.workers, self.workers[id as usize].kind);
-        self.free[kind as usize].queue.retain(|&(clock, id)| {
-            let worker = &workers[id as usize];
-            worker.is_free && worker.clock == clock
-        });
+        set.insert(entry);
     }
 
     /// Takes the units of a MIX block of the cluster with the smallest (largest clock of the chosen units, cluster).

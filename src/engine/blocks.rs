@@ -2,14 +2,14 @@
 //! placed block starts.
 
 use super::jobs::Job;
-use super::virtual_time::Sim;
-use super::virtual_time::symbol;
+use super::virtual_time::{EndOf, Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
+use crate::machine::Block;
 use crate::policy::{AfterEnd, End, Policy};
 use crate::sync::Word;
-use crate::window::{Outcomes, SlotRef, flag};
+use crate::window::{SlotRef, flag};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,26 +18,27 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline]
     pub(super) fn collect_ends(&mut self) {
         self.ends_now = false;
+        let at_once = self.is_prompt && self.family.is_settled();
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
             self.pickups.pop_front();
             self.ledger.block_started(class);
         }
-        while let Some(&Reverse((end, key))) = self.ends.peek()
-            && end == self.now
+        while let Some(&Reverse(next)) = self.ends.peek()
+            && next.end() == self.now
         {
             self.ends.pop();
-            let worker = key / 2;
-            if key % 2 == 0 {
+            let worker = next.worker();
+            if next.is_part() {
                 self.ledger.ended_early(worker);
                 continue;
             }
-            self.observer.block_ends(WorkerId(worker), end);
+            self.observer.block_ends(WorkerId(worker), self.now);
             for &id in self.floor.worker(worker).block.crew.ids() {
-                self.ledger.ended(id, self.floor.worker(id).clock < end);
+                self.ledger.ended(id, self.floor.worker(id).clock < self.now);
             }
-            self.push(Job::Complete(worker));
+            self.push(Job::Complete(worker), at_once);
         }
     }
 
@@ -107,7 +108,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 let block = &self.floor.worker(worker).block;
                 let slot = block.slot;
                 self.tally.end_to_completed.record(self.now - block.end);
-                if block.crew.ids().len() == 1 {
+                if block.crew.is_one() {
                     self.free(worker);
                 } else {
                     { block.crew }.ids().iter().for_each(|&id| self.free(id));
@@ -122,7 +123,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn free(&mut self, worker: u32) {
         self.floor.give_back(worker);
         self.ledger.freed(worker);
@@ -137,22 +138,20 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if self.window.satisfy(slot) {
-            self.outcomes(|_, _, outcomes| {
-                outcomes.by_admission = true;
-                outcomes.ready(slot);
-            });
+            self.become_ready(slot, true);
+            self.follow_up();
             self.obey();
         }
     }
 
     /// A dispatched block starts after its pickup.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start(&mut self, leader: u32) {
-        let block = &self.floor.worker(leader).block;
-        let (slot_ref, index, is_crew) = (block.slot, block.index, block.crew.ids().len() > 1);
+        let block = self.floor.worker(leader).block;
+        let (slot_ref, index) = (block.slot, block.index);
         let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
-        self.window.start(slot_ref);
+        slot.start();
         let class = Class::from_bits(slot.job.class());
         if start == self.now {
             self.ledger.block_started(class);
@@ -165,7 +164,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let end = if is_crew { self.run_crew(leader, start) } else { self.run_on(leader, leader, start) };
+        let end = if block.crew.is_one() { self.run_on(leader, &block, start) } else { self.run_crew(&block, start) };
         if index == 0 && !self.family.is_empty() {
             let task = self.window.slot(slot_ref).task();
             self.family.parent_started(task, start);
@@ -173,41 +172,41 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         self.floor.worker_mut(leader).block.end = end;
         self.ends_now |= end == self.now;
-        self.ends.push(Reverse((end, 2 * leader + 1)));
+        self.ends.push(Reverse(EndOf::block(end, leader)));
     }
 
     /// A MIX block runs on all its workers; returns when the last of them ends.
-    pub(super) fn run_crew(&mut self, leader: u32, start: u64) -> u64 {
-        let crew = self.floor.worker(leader).block.crew;
-        let last = crew.ids().iter().map(|&id| self.run_on(id, leader, start)).max().unwrap_or(start);
-        for &id in crew.ids() {
+    #[inline(never)]
+    pub(super) fn run_crew(&mut self, block: &Block, start: u64) -> u64 {
+        let crew = block.crew.ids();
+        let last = crew.iter().map(|&id| self.run_on(id, block, start)).max().unwrap_or(start);
+        for &id in crew {
             let end = self.floor.worker(id).clock;
             if end < last {
                 self.ends_now |= end == self.now;
-                self.ends.push(Reverse((end, 2 * id)));
+                self.ends.push(Reverse(EndOf::part(end, id)));
             }
         }
         last
     }
 
-    /// A worker runs its part of the block led by `leader`; returns when it ends.
-    #[inline]
-    pub(super) fn run_on(&mut self, id: u32, leader: u32, start: u64) -> u64 {
-        let block = &self.floor.worker(leader).block;
-        let (slot_ref, index, placed) = (block.slot, block.index, block.placed);
-        let slot = self.window.slot(slot_ref);
-        let on_cube = self.floor.worker(id).kind == WorkerType::Cube;
+    /// A worker runs its part of a block; returns when it ends.
+    #[inline(always)]
+    pub(super) fn run_on(&mut self, id: u32, block: &Block, start: u64) -> u64 {
+        let slot = self.window.slot(block.slot);
+        let worker = self.floor.worker_mut(id);
+        let on_cube = worker.kind == WorkerType::Cube;
         let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
-        self.floor.worker_mut(id).clock = end;
-        self.ledger.runs(id, placed, start, end);
+        worker.clock = end;
+        self.ledger.runs(id, block.placed, start, end);
         self.tally.ran(kernel, cycles);
         if self.observer.watches() {
-            let times = &self.times[slot_ref as usize];
+            let times = &self.times[block.slot as usize];
             let row = BlockRow {
                 task: slot.task(),
-                block: index,
+                block: block.index,
                 worker: WorkerId(id),
                 submit: times.submit,
                 ready: times.ready,
@@ -223,7 +222,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(&mut self, slot_ref: SlotRef, worker: Option<u32>) {
         let slot = self.window.slot(slot_ref);
         let failed = slot.job.has(flag::FAULT);
@@ -253,7 +252,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         } else {
             self.tally.ended.completed += 1;
         }
-        self.outcomes(|window, _, outcomes| window.complete(slot_ref, outcomes));
+        self.complete(slot_ref);
         self.policy.on_complete(&end, self.now);
         self.obey();
     }

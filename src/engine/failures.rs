@@ -77,6 +77,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
-        self.outcomes(|window, _, outcomes| window.complete(slot, outcomes));
+        self.complete(slot);
     }
 }

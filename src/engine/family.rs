@@ -21,6 +21,12 @@ impl Family {
         self.waiting.is_empty()
     }
 
+    /// Whether no child waits for anything.
+    #[inline]
+    pub(super) fn is_unused(&self) -> bool {
+        self.is_empty() && self.is_settled()
+    }
+
     /// Whether no release is to come.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {

@@ -1,15 +1,12 @@
-//! What a change of the window leads to: tasks become READY, are consumed and retire.
+//! What a change of the window leads to in virtual time.
 
-use super::jobs::{Job, Jobs};
-use super::tally::Tally;
-use super::virtual_time::{Sim, Times};
+use super::jobs::Job;
+use super::virtual_time::Sim;
 use super::{JobKind, JobStep, Observer, Retired, SchedulerJob};
 use crate::id::TaskType;
-use crate::ledger::{Class, Ledger};
-use crate::orchestrator::Orchestrator;
+use crate::ledger::Class;
 use crate::policy::{Policy, Ready};
-use crate::sync::Local;
-use crate::window::{Outcomes, SlotRef, Window, flag};
+use crate::window::{Outcomes, SlotRef, flag};
 
 /// What a change of the window leaves to do.
 #[derive(Default)]
@@ -25,60 +22,41 @@ pub(super) struct Lists {
 }
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
-    /// Does something to the window and follows up what it leads to.
+    /// Completes a task and follows up what that leads to.
     #[inline]
-    pub(super) fn outcomes(&mut self, act: impl FnOnce(&Window<Local>, &mut Orchestrator, &mut FollowUp<'_, P, O>)) {
-        let mut follow_up = FollowUp {
-            window: &self.window,
-            policy: &mut self.policy,
-            ledger: &mut self.ledger,
-            jobs: &mut self.jobs,
-            tally: &mut self.tally,
-            times: &mut self.times,
-            lists: &mut self.lists,
-            observer: self.observer,
-            now: self.now,
-            by_admission: false,
-            is_shut_down: self.is_shut_down,
-        };
-        act(&self.window, &mut self.orchestrator, &mut follow_up);
-        while let Some(slot) = follow_up.lists.cancelled.pop() {
-            self.window.complete(slot, &mut follow_up);
+    pub(super) fn complete(&mut self, slot: SlotRef) {
+        self.window.complete(slot, self);
+        self.follow_up();
+    }
+
+    /// Does what the last changes of the window left to do.
+    #[inline(always)]
+    pub(super) fn follow_up(&mut self) {
+        while let Some(slot) = self.lists.cancelled.pop() {
+            self.window.complete(slot, self);
         }
         while let Some(ring) = self.lists.advancing.pop() {
-            let Sim { window, observer, now, .. } = self;
-            window.advance(ring, |slot| {
-                observer.retired(
-                    &Retired { task: window.slot(slot).task(), ring, heap_tail: window.ring(ring).heap_tail() },
-                    *now,
-                );
-            });
-            observer.occupied(ring, window, *now);
+            self.advance(ring);
         }
         while let Some(slot) = self.lists.dropped.pop() {
             self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
         }
     }
-}
 
-/// Follows up what a change of the window leads to.
-pub(super) struct FollowUp<'a, P, O> {
-    pub(super) window: &'a Window<Local>,
-    pub(super) policy: &'a mut P,
-    pub(super) ledger: &'a mut Ledger,
-    pub(super) jobs: &'a mut Jobs,
-    pub(super) tally: &'a mut Tally,
-    pub(super) times: &'a mut Vec<Times>,
-    pub(super) lists: &'a mut Lists,
-    pub(super) observer: &'a mut O,
-    pub(super) now: u64,
-    pub(super) by_admission: bool,
-    pub(super) is_shut_down: bool,
-}
-
-impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
+    /// Retires what was consumed at the end of a ring.
     #[inline]
-    fn ready(&mut self, slot_ref: SlotRef) {
+    fn advance(&mut self, ring: u32) {
+        let Sim { window, observer, now, .. } = self;
+        window.advance(ring, |slot| {
+            let retired = Retired { task: window.slot(slot).task(), ring, heap_tail: window.ring(ring).heap_tail() };
+            observer.retired(&retired, *now);
+        });
+        observer.occupied(ring, window, *now);
+    }
+
+    /// The last thing a task waited for is done, which was its own admission or not.
+    #[inline(always)]
+    pub(super) fn become_ready(&mut self, slot_ref: SlotRef, by_admission: bool) {
         let slot = self.window.slot(slot_ref);
         let times = &mut self.times[slot_ref as usize];
         times.ready = self.now;
@@ -106,10 +84,17 @@ impl<P: Policy, O: Observer> Outcomes for FollowUp<'_, P, O> {
             self.jobs.push(Job::Join(slot_ref));
             return;
         }
-        let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission: self.by_admission };
+        let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission };
         if self.policy.on_ready(ready, self.now).is_err() {
             self.lists.dropped.push(slot_ref);
         }
+    }
+}
+
+impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
+    #[inline]
+    fn ready(&mut self, slot: SlotRef) {
+        self.become_ready(slot, false);
     }
 
     #[inline]

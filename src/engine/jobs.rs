@@ -51,6 +51,12 @@ impl Jobs {
         self.queue.push_back(job);
     }
 
+    /// Whether no job waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// The next job, if a thread is free to take it.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Job> {

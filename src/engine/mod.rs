@@ -94,7 +94,8 @@ fn drive<P: Policy, O: Observer>(
     }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
-    let mut sim = Sim::new(machine, orchestrator, policy, observer).with_controls(workload.controls()?);
+    let window = Window::new(&machine.limits, machine.rules.fanout_order);
+    let mut sim = Sim::new(machine, &window, orchestrator, policy, observer).with_controls(workload.controls()?);
     if let Err(error) = sim.run() {
         if let RunError::TooLarge { .. } = error {
             // What could be seen before the run comes first.
@@ -124,6 +125,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         busy: accounts.busy,
         accounts,
     });
+    sim.tally.close();
     let ended = sim.tally.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,

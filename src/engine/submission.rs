@@ -54,7 +54,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let mut changed = false;
         let scope = self.machine.orchestrator.scope;
         loop {
-            let step = self.orchestrator.read(&self.window)?;
+            let step = self.orchestrator.read(self.window)?;
             match step {
                 Step::Submit if self.orchestrator.task.submit_at > self.now => {
                     self.turn(Duty::Wait(self.orchestrator.task.submit_at));
@@ -77,7 +77,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[cold]
     pub(super) fn stop_submitting(&mut self) {
         while !self.orchestrator.scopes().is_empty() {
-            self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
+            self.close_scope();
         }
         self.ledger.supply(Supply::Done);
         self.turn(Duty::Done);
@@ -91,20 +91,20 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 
     /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reserve(&mut self) -> Result<bool, RunError> {
         let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
         let reserved = if is_too_narrow {
             Err(Refusal::Full(Resource::Window))
         } else {
-            self.orchestrator.try_reserve(&self.window)
+            self.orchestrator.try_reserve(self.window)
         };
         match reserved {
-            Ok((slot, edges)) => {
+            Ok((slot, needs)) => {
                 let costs = &self.machine.orchestrator;
-                let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(edges));
-                self.tally.reserved(&self.window, self.orchestrator.ring());
-                self.observer.occupied(self.orchestrator.ring(), &self.window, self.now);
+                let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps));
+                self.tally.reserved(self.window, self.orchestrator.ring(), &needs);
+                self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
                 self.ledger.supply(Supply::Working);
                 self.pay(cost, Action::Publish(slot))
             }
@@ -113,12 +113,12 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 self.turn(Duty::Blocked { on, seen: self.lists.consumed });
                 Ok(false)
             }
-            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, &self.window)),
+            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, self.window)),
         }
     }
 
     /// Acts after a cost; true if that is at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if cost > 0 {
             self.turn(Duty::Pay(self.now.saturating_add(cost), action));
@@ -131,32 +131,36 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         Ok(true)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn act(&mut self, action: Action) -> Result<(), RunError> {
         match action {
             Action::Publish(slot) => self.publish(slot)?,
             Action::OpenScope => self.orchestrator.open_scope(),
-            Action::CloseScope => {
-                self.outcomes(|window, orchestrator, outcomes| orchestrator.close_scope(window, outcomes));
-            }
+            Action::CloseScope => self.close_scope(),
         }
         Ok(())
     }
 
-    #[inline]
+    fn close_scope(&mut self) {
+        let window = self.window;
+        self.orchestrator.close_scope(window).release(window, self);
+        self.follow_up();
+    }
+
+    #[inline(always)]
     pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = self.work.book(&self.orchestrator.task, kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
         let published =
-            self.orchestrator.publish(&self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
+            self.orchestrator.publish(self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
         if cycles.is_some() {
             // The makespan is the end of a block, so a task without one does not end a path.
             let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
             self.tally.critical_path = self.tally.critical_path.max(path);
         }
-        let line = self.orchestrator.source().line();
+        let line = self.orchestrator.source().line().unwrap_or(0);
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let task = self.window.slot(slot_ref).task();
         let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
@@ -164,14 +168,16 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if let Err(why) = self.policy.on_submit(&submission, self.now) {
             return Err(self.refuse(slot_ref, &why));
         }
-        self.observer.submitted(task, slot_ref, &self.window, self.now);
+        self.observer.submitted(task, slot_ref, self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let slot = self.window.slot(slot_ref);
         self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
-        if let Some(cause) = published.cancelled.or(orphan) {
+        let spoilt_by = published.cancelled.or(orphan);
+        if let Some(cause) = spoilt_by {
             self.mark_cancelled(slot_ref, cause);
         }
-        self.push(Job::Admit(slot_ref));
+        // What never runs is consumed at its admission, which must not come before the tasks behind it are linked.
+        self.push(Job::Admit(slot_ref), self.is_prompt && spoilt_by.is_none() && !self.is_shut_down);
         Ok(())
     }
 
@@ -179,7 +185,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[cold]
     pub(super) fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
         let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
-        let name = name_of(&self.window, &self.orchestrator, slot);
+        let name = name_of(self.window, &self.orchestrator, slot);
         RunError::Task(format!("{place}task {task} `{name}`: {why}"))
     }
 

@@ -5,7 +5,7 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
 use crate::report::{Bounds, Ended, HighWater, KernelReport, Latency, RingHighWater};
 use crate::sync::Sharing;
-use crate::window::{NONE, Window};
+use crate::window::{NONE, Needs, Window};
 use crate::workload::{Cost, Submit, Symbols};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) struct Tally {
     pub(super) ready_to_start: Distribution,
     pub(super) start_to_end: Distribution,
     pub(super) end_to_completed: Distribution,
-    kernels: Vec<KernelCount>,
+    kernels: Vec<KernelRun>,
     rings: Vec<RingHighWater>,
     tensors: u64,
 }
@@ -33,59 +33,81 @@ pub(super) struct KernelCount {
     pub(super) max: u64,
 }
 
-/// Values below this are counted one by one.
-const SMALL: usize = 256;
+/// Blocks of one kernel, the last equal ones not yet entered.
+#[derive(Clone, Copy, Default)]
+struct KernelRun {
+    cycles: u64,
+    run: u64,
+    entered: KernelCount,
+}
 
-/// A histogram that counts small values in an array, which is where most of them fall.
+/// Values are kept to this many leading bits, which is two digits.
+const DIGITS: u32 = 8;
+
+/// Counts of values, cheap to add to; a histogram is made of them at the end.
 pub(super) struct Distribution {
-    small: [u64; SMALL],
-    histogram: Histogram<u64>,
+    /// By [`bucket`].
+    counts: Box<[u64]>,
     sum: u128,
+    max: u64,
+    /// The last value, and how often it came in a row without being entered.
+    last: u64,
+    run: u64,
 }
 
 impl Distribution {
     fn new() -> Distribution {
-        let histogram = Histogram::new_with_max(u64::MAX >> 1, 2).expect("valid bounds and precision");
-        Distribution { small: [0; SMALL], histogram, sum: 0 }
+        Distribution { counts: vec![0; bucket(u64::MAX) + 1].into(), sum: 0, max: 0, last: 0, run: 0 }
     }
 
     #[inline]
     pub(super) fn record(&mut self, value: u64) {
-        match self.small.get_mut(value as usize) {
-            Some(count) => *count += 1,
-            None => self.record_large(value),
+        if value != self.last {
+            self.enter(self.last, self.run);
+            (self.last, self.run) = (value, 0);
         }
+        self.run += 1;
     }
 
-    fn record_large(&mut self, value: u64) {
-        self.sum += u128::from(value);
-        self.histogram.saturating_record(value);
-    }
-
-    fn flush(&mut self) {
-        for (value, count) in std::mem::replace(&mut self.small, [0; SMALL]).into_iter().enumerate() {
-            self.sum += value as u128 * u128::from(count);
-            if count > 0 {
-                self.histogram.saturating_record_n(value as u64, count);
-            }
-        }
+    #[inline]
+    fn enter(&mut self, value: u64, count: u64) {
+        self.counts[bucket(value)] += count;
+        self.sum += u128::from(value) * u128::from(count);
+        self.max = self.max.max(value);
     }
 
     fn summary(&mut self) -> Latency {
-        self.flush();
-        let count = self.histogram.len();
+        let run = std::mem::take(&mut self.run);
+        self.enter(self.last, run);
+        let mut histogram = Histogram::<u64>::new_with_max(u64::MAX >> 1, 2).expect("valid bounds and precision");
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(smallest(bucket), count);
+        }
+        let count = histogram.len();
         // Within a bucket the histogram answers with its upper end; the true largest value is known.
-        let max = self.histogram.max();
-        let quantile = |q| self.histogram.value_at_quantile(q).min(max);
+        let quantile = |q| histogram.value_at_quantile(q).min(self.max);
         Latency {
             count,
             mean: if count == 0 { 0.0 } else { self.sum as f64 / count as f64 },
             p50: quantile(0.5),
             p90: quantile(0.9),
             p99: quantile(0.99),
-            max,
+            max: self.max,
         }
     }
+}
+
+/// Small values have a bucket each; larger ones share it with those of the same leading bits.
+#[inline]
+fn bucket(value: u64) -> usize {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS);
+    ((u64::from(shift) << (DIGITS - 1)) + (value >> shift)) as usize
+}
+
+/// The smallest value of a bucket.
+fn smallest(bucket: usize) -> u64 {
+    let shift = (bucket >> (DIGITS - 1)).saturating_sub(1);
+    ((bucket - (shift << (DIGITS - 1))) as u64) << shift
 }
 
 impl Tally {
@@ -105,32 +127,59 @@ impl Tally {
         }
     }
 
-    /// A task took its place in a ring.
+    /// A task took its place and what it needs in a ring.
     #[inline]
-    pub(super) fn reserved<S: Sharing>(&mut self, window: &Window<S>, ring: u32) {
+    pub(super) fn reserved<S: Sharing>(&mut self, window: &Window<S>, ring: u32, needs: &Needs) {
         let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));
         high.window = high.window.max(state.submitted() - state.retired());
-        high.heap = high.heap.max(state.heap_used());
-        high.deps = high.deps.max(state.deps_used());
-        self.tensors = self.tensors.max(window.tensors());
+        if needs.heap > 0 {
+            high.heap = high.heap.max(state.heap_used());
+        }
+        if needs.deps > 0 {
+            high.deps = high.deps.max(state.deps_used());
+        }
+        if needs.tensors > 0 {
+            self.tensors = self.tensors.max(window.tensors());
+        }
     }
 
     /// A block of a kernel (symbol or [`NONE`]) runs on a worker.
     #[inline]
     pub(super) fn ran(&mut self, kernel: u32, cycles: u64) {
         let index = kernel.wrapping_add(1) as usize;
-        if index >= self.kernels.len() {
-            self.kernels.resize(index + 1, KernelCount::default());
+        match self.kernels.get_mut(index) {
+            Some(kernel) if kernel.cycles == cycles => kernel.run += 1,
+            _ => self.ran_differently(index, cycles),
         }
-        let count = &mut self.kernels[index];
-        count.count += 1;
-        count.total += cycles;
-        count.max = count.max.max(cycles);
-        self.start_to_end.record(cycles);
+    }
+
+    /// A block that takes other cycles than the last one of its kernel.
+    #[inline(never)]
+    fn ran_differently(&mut self, index: usize, cycles: u64) {
+        if index >= self.kernels.len() {
+            self.kernels.resize(index + 1, KernelRun::default());
+        }
+        self.enter_run(index);
+        let kernel = &mut self.kernels[index];
+        (kernel.cycles, kernel.run) = (cycles, 1);
+    }
+
+    fn enter_run(&mut self, index: usize) {
+        let KernelRun { cycles, run, entered } = &mut self.kernels[index];
+        let run = std::mem::take(run);
+        entered.count += run;
+        entered.total = entered.total.saturating_add(cycles.saturating_mul(run));
+        entered.max = entered.max.max(*cycles);
+        self.start_to_end.enter(*cycles, run);
+    }
+
+    /// Tables and distributions are complete from here on.
+    pub(super) fn close(&mut self) {
+        (0..self.kernels.len()).for_each(|index| self.enter_run(index));
     }
 
     pub(super) fn kernels(&self, symbols: &Symbols) -> Vec<KernelReport> {
-        kernel_list(&self.kernels, symbols)
+        kernel_list(&self.kernels.iter().map(|kernel| kernel.entered).collect::<Vec<_>>(), symbols)
     }
 
     pub(super) fn latencies(&mut self) -> BTreeMap<String, Latency> {

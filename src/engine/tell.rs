@@ -10,11 +10,17 @@ use crate::sync::Word;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
-    /// Queues a job for the scheduler.
+    /// Queues a job for the scheduler, or does it `at_once`.
     #[inline]
-    pub(super) fn push(&mut self, job: Job) {
+    pub(super) fn push(&mut self, job: Job, at_once: bool) {
         self.tell(job, JobStep::Queued);
-        self.jobs.push(job);
+        if at_once {
+            self.jobs.report.jobs += 1;
+            self.tell(job, JobStep::Begun(0));
+            self.take_effect(job);
+        } else {
+            self.jobs.push(job);
+        }
     }
 
     /// Tells the observer how far a job is.

@@ -14,7 +14,7 @@ use super::follow_up::Lists;
 use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
 use super::{Observer, RunError};
-use crate::config::Machine;
+use crate::config::{Machine, OnReadyFull};
 use crate::id::Symbol;
 use crate::ledger::{Class, Ledger};
 use crate::machine::Floor;
@@ -30,7 +30,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A run in progress.
 pub(super) struct Sim<'a, P, O> {
     pub(super) machine: &'a Machine,
-    pub(super) window: Window<Local>,
+    pub(super) window: &'a Window<Local>,
     pub(super) orchestrator: Orchestrator,
     pub(super) policy: P,
     pub(super) ledger: Ledger,
@@ -41,8 +41,7 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) now: u64,
     pub(super) floor: Floor,
     pub(super) observer: &'a mut O,
-    /// `(end, 2 × worker)` when a worker's part of a block ends early, `(end, 2 × leader + 1)` when a block ends.
-    pub(super) ends: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(super) ends: BinaryHeap<Reverse<EndOf>>,
     /// Whether a block ends at the moment at which it started.
     pub(super) ends_now: bool,
     /// When blocks being picked up start, in that order.
@@ -60,6 +59,40 @@ pub(super) struct Sim<'a, P, O> {
     /// Nothing more is submitted, and what becomes READY now is dropped.
     pub(super) is_shut_down: bool,
     pub(super) adaptive: Option<Adaptive>,
+    /// Jobs cost nothing and the policy does not care when they are done, so that they need no queue.
+    pub(super) is_prompt: bool,
+}
+
+/// When a block ends, or when a worker's part of it ends before the block does. One number: cycle, worker, whether it is the
+/// block, in this order, because numbers are compared faster than fields.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EndOf(u128);
+
+impl EndOf {
+    #[inline]
+    pub(super) fn block(end: u64, leader: u32) -> EndOf {
+        EndOf(u128::from(end) << 64 | u128::from(leader) << 1 | 1)
+    }
+
+    #[inline]
+    pub(super) fn part(end: u64, worker: u32) -> EndOf {
+        EndOf(u128::from(end) << 64 | u128::from(worker) << 1)
+    }
+
+    #[inline]
+    pub(super) fn end(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    #[inline]
+    pub(super) fn worker(self) -> u32 {
+        (self.0 as u64 >> 1) as u32
+    }
+
+    #[inline]
+    pub(super) fn is_part(self) -> bool {
+        self.0 & 1 == 0
+    }
 }
 
 /// Moments of the task in a slot.
@@ -69,18 +102,27 @@ pub(super) struct Times {
     pub(super) ready: u64,
     /// Of the first block.
     pub(super) start: u64,
-    pub(super) line: Option<u64>,
+    /// Line of its submission, 0 if there is none.
+    pub(super) line: u64,
 }
 
 impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
-    pub(super) fn new(machine: &'a Machine, orchestrator: Orchestrator, policy: P, observer: &'a mut O) -> Self {
-        let window = Window::new(&machine.limits, machine.rules.fanout_order);
+    pub(super) fn new(
+        machine: &'a Machine,
+        window: &'a Window<Local>,
+        orchestrator: Orchestrator,
+        policy: P,
+        observer: &'a mut O,
+    ) -> Self {
         let floor = Floor::new(&machine.workers);
         let costs = &machine.scheduler;
-        let has_costs = costs.admit + costs.complete + costs.edge + costs.dispatch > 0;
+        let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
+        let has_costs = is_costly || machine.worker.pickup > 0;
         let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
+        let drops = machine.rules.on_ready_queue_full == OnReadyFull::Drop;
         Sim {
             machine,
+            window,
             orchestrator,
             policy,
             ledger,
@@ -104,7 +146,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             halt: None,
             is_shut_down: false,
             adaptive: Adaptive::new(machine),
-            window,
+            is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
         }
     }
 
@@ -147,7 +189,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
         let task = self.ends.peek().map_or_else(
             || format!("task {}", self.orchestrator.next_task()),
-            |&Reverse((_, key))| format!("task {}", self.window.slot(self.floor.worker(key / 2).block.slot).task()),
+            |&Reverse(next)| format!("task {}", self.window.slot(self.floor.worker(next.worker()).block.slot).task()),
         );
         Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
     }
@@ -166,7 +208,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
                 self.take_effect(job);
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
-            while (self.take_jobs() | self.orchestrate()?) && !self.is_due() {}
+            while (self.take_jobs() | self.orchestrate()?) && !self.is_due() && !self.is_settled() {}
             if !self.is_due() && !self.hand_out() && !self.is_due() {
                 return Ok(());
             }
@@ -177,6 +219,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.ends_now || !self.family.is_settled() && self.family.next_release() == Some(self.now)
+    }
+
+    /// Whether the scheduler has nothing to do that could help the orchestrator.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_prompt && self.jobs.is_empty()
     }
 
     /// Step 4: free threads take jobs; true if they did.
@@ -193,7 +241,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
     pub(super) fn next_event(&self) -> Option<u64> {
-        let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse((end, _))| end);
+        let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse(next)| next.end());
         if let Some(end) = self.jobs.next_end() {
             next = next.min(end);
         }
@@ -257,10 +305,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn release_child(&mut self, child: SlotRef) {
         self.observer.child_released(child, self.now);
         if self.window.satisfy(child) {
-            self.outcomes(|_, _, outcomes| outcomes.ready(child));
+            self.ready(child);
+            self.follow_up();
             self.obey();
         } else if self.window.slot(child).fanin() == 1 {
-            self.outcomes(|_, _, outcomes| outcomes.unblocked(child));
+            self.unblocked(child);
         }
     }
 
@@ -280,12 +329,15 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let Sim { window, floor, ledger, placed, .. } = self;
         let mut stage = Stage { now: self.now, window, floor, ledger, placed };
         self.policy.dispatch(&mut stage);
-        changed |= self.obey() | !self.placed.is_empty();
+        changed |= self.obey();
+        let at_once = self.is_settled();
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
             self.tell_placed(leader);
-            self.push(Job::Dispatch(leader));
+            self.push(Job::Dispatch(leader), at_once);
         }
+        // Blocks that have started change nothing else now, unless a child waited for that.
+        changed |= !self.placed.is_empty() && !(at_once && self.is_settled() && self.family.is_unused());
         self.placed.clear();
         changed
     }
@@ -303,12 +355,12 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             _ => None,
         };
         explain(&Scene {
-            window: &self.window,
+            window: self.window,
             orchestrator: &self.orchestrator,
             machine: self.machine,
             blocked,
             at: self.now,
-            line: &|slot| self.times[slot as usize].line,
+            line: &|slot| Some(self.times[slot as usize].line).filter(|&line| line > 0),
         })
     }
 }

@@ -57,6 +57,22 @@ impl Costs {
         Costs { table: table.clone(), rules, kernels: Vec::new(), nameless: None, stack: Vec::new() }
     }
 
+    /// What [`Costs::resolve`] would say of a task that asks for `bytes` bytes, if that is known without looking anything up.
+    #[inline]
+    pub fn recall(&self, task: &Submit, bytes: u64) -> Option<(TaskType, Cost)> {
+        let kind = task.kind?;
+        match (task.cost, task.kernel) {
+            (Some(Cost::Cycles(cycles)), _) => Some((kind, Cost::Cycles(cycles))),
+            (None, Some(Symbol(number))) => match self.kernels.get(number as usize) {
+                Some(Some(Known { last: Some((known, cycles)), .. })) if *known == bytes => {
+                    Some((kind, Cost::Cycles(*cycles)))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// What `task` runs on and what a block of it costs. Its own cycles and type win over the table's.
     ///
     /// # Errors
@@ -65,16 +81,6 @@ impl Costs {
         if let (Some(kind), Some(cost)) = (task.kind, task.cost) {
             return checked(kind, cost);
         }
-        if let (Some(kind), None, Some(Symbol(number))) = (task.kind, task.cost, task.kernel)
-            && let Some(Some(Known { last: Some((bytes, cycles)), .. })) = self.kernels.get(number as usize)
-            && *bytes == task.heap_bytes()
-        {
-            return Ok((kind, Cost::Cycles(*cycles)));
-        }
-        self.look_up(task, symbols)
-    }
-
-    fn look_up(&mut self, task: &Submit, symbols: &Symbols) -> Result<(TaskType, Cost), String> {
         let known = self.known(task.kernel, symbols);
         let worker = known.and_then(|known| self.table.rules()[known.rule].worker);
         let kind = task.kind.or(worker).unwrap_or(TaskType::Vector);

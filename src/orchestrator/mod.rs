@@ -32,6 +32,8 @@ pub struct Orchestrator {
     map: TensorMap,
     scopes: Vec<Scope>,
     producers: Vec<Access>,
+    /// What the task at hand needs, if no producer is consumed before it is reserved.
+    needs: Needs,
     /// Longest path that ends with the tenant of each slot.
     paths: Vec<u64>,
     path: u64,
@@ -85,6 +87,16 @@ pub struct Published {
 }
 
 impl Scope {
+    /// Gives up the hold of a closed scope on its tasks, newest first.
+    pub fn release<S: Sharing>(self, window: &Window<S>, outcomes: &mut impl Outcomes) {
+        let mut slot = self.head;
+        for _ in 0..self.tasks {
+            let next = window.next_in_scope(slot);
+            window.release(slot, outcomes);
+            slot = next;
+        }
+    }
+
     /// Whether the task in `slot` is in its list.
     pub fn holds<S: Sharing>(&self, window: &Window<S>, slot: SlotRef) -> bool {
         let mut at = self.head;
@@ -110,6 +122,7 @@ impl Orchestrator {
             map: TensorMap::default(),
             scopes: Vec::new(),
             producers: Vec::new(),
+            needs: Needs::default(),
             paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
             path: 0,
             poisoned: false,
@@ -163,14 +176,34 @@ impl Orchestrator {
                 Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
                 Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
                 Some(Operation::Submit) => {
-                    let resolved = self.costs.resolve(&self.task, self.source.symbols());
-                    self.resolved = resolved.map_err(|message| RunError::Task(self.blame(&message)))?;
-                    self.settle_type()?;
+                    self.resolve()?;
                     self.find_producers(window);
                     return Ok(Step::Submit);
                 }
             }
         }
+    }
+
+    /// Settles type, cost and needs of the task at hand.
+    #[inline]
+    fn resolve(&mut self) -> Result<(), RunError> {
+        let task = &self.task;
+        let is_full = self.rules.machine.rules.hazards == Hazards::Full;
+        let written = task.writes.len() + task.updates.len() + task.allocates.len();
+        let read = if is_full { task.reads.len() } else { 0 };
+        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
+        self.needs = Needs { heap, deps: 0, tensors: (written + read) as u64 };
+        self.resolved = match self.costs.recall(task, heap) {
+            Some(known) => known,
+            None => self.look_up()?,
+        };
+        self.settle_type()
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self) -> Result<(TaskType, Cost), RunError> {
+        let resolved = self.costs.resolve(&self.task, self.source.symbols());
+        resolved.map_err(|message| RunError::Task(self.blame(&message)))
     }
 
     /// Reads what comes after the task at hand only to find what is wrong with it.
@@ -181,9 +214,7 @@ impl Orchestrator {
         while let Some(operation) = self.source.next(&mut self.task)? {
             if operation == Operation::Submit {
                 self.next.0 += 1;
-                let resolved = self.costs.resolve(&self.task, self.source.symbols());
-                self.resolved = resolved.map_err(|message| RunError::Task(self.blame(&message)))?;
-                self.settle_type()?;
+                self.resolve()?;
             }
         }
         Ok(())
@@ -256,7 +287,7 @@ impl Orchestrator {
     }
 
     /// Collects the live producers of the task at hand, each once, and the longest path up to it.
-    #[inline]
+    #[inline(always)]
     fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
         let Orchestrator { task, map, producers, paths, bad, next, rules, .. } = self;
         producers.clear();
@@ -264,15 +295,14 @@ impl Orchestrator {
         for &dep in &task.deps {
             found.explicit(dep, paths);
         }
-        for region in task.reads.iter().chain(&task.updates) {
-            map.overlapping(region, |segment| found.add(&segment.writer));
-        }
-        if rules.machine.rules.hazards != Hazards::Raw {
-            for region in &task.writes {
+        let hazards = rules.machine.rules.hazards;
+        let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
+        for regions in [&task.reads, &task.updates, written] {
+            for region in regions {
                 map.overlapping(region, |segment| found.add(&segment.writer));
             }
         }
-        if rules.machine.rules.hazards == Hazards::Full {
+        if hazards == Hazards::Full {
             for region in task.writes.iter().chain(&task.updates) {
                 map.overlapping(region, |segment| segment.readers.iter().for_each(|reader| found.add(reader)));
             }
@@ -290,25 +320,21 @@ impl Orchestrator {
     }
 
     /// What the task at hand needs now; producers consumed in the meantime no longer count.
-    #[inline]
+    #[inline(always)]
     pub fn needs<S: Sharing>(&self, window: &Window<S>) -> Needs {
-        let task = &self.task;
-        let written = task.writes.len() + task.updates.len() + task.allocates.len();
-        let read = if self.rules.machine.rules.hazards == Hazards::Full { task.reads.len() } else { 0 };
         let mut deps = 0;
         for producer in &self.producers {
             deps += u64::from(window.is_alive(producer.slot, producer.task));
         }
-        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
-        Needs { heap, deps, tensors: (written + read) as u64 }
+        Needs { deps, ..self.needs }
     }
 
-    /// Takes what the task at hand needs; returns its slot and the number of dependency entries.
+    /// Takes what the task at hand needs; returns its slot and what that was.
     ///
     /// # Errors
     /// What lacks, now or for ever.
-    #[inline]
-    pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, u64), Refusal> {
+    #[inline(always)]
+    pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
         let ring = self.ring();
         if window.is_full(ring) {
             return Err(Refusal::Full(Resource::Window));
@@ -319,7 +345,7 @@ impl Orchestrator {
             ScopeHold::Enclosing => self.scopes.len(),
         };
         let slot = window.reserve(ring, self.next, &needs, holds as u32)?;
-        Ok((slot, needs.deps))
+        Ok((slot, needs))
     }
 
     /// The error for a task that asks for more than the whole of something.
@@ -343,7 +369,7 @@ impl Orchestrator {
     }
 
     /// Describes and links the task at hand and moves on; `cycles` is what it adds to its path.
-    #[inline]
+    #[inline(always)]
     pub fn publish<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, cycles: u64) -> Published {
         let slot = window.slot(slot_ref);
         let task = &self.task;
@@ -442,13 +468,14 @@ impl Orchestrator {
     }
 
     /// Enters the task's accesses: reads, then writes, then new buffers.
-    #[inline]
+    #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
         let Orchestrator { task, map, rules, bad, .. } = self;
         if rules.machine.rules.hazards == Hazards::Full {
             task.reads.iter().for_each(|region| map.read(region, access));
         }
-        task.writes.iter().chain(&task.updates).for_each(|region| map.write(region, access));
+        task.writes.iter().for_each(|region| map.write(region, access));
+        task.updates.iter().for_each(|region| map.write(region, access));
         for new in &task.allocates {
             map.bind(new.buffer);
             map.write(&crate::workload::Region::range(new.buffer, 0, new.bytes), access);
@@ -461,14 +488,13 @@ impl Orchestrator {
         self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.source.line() });
     }
 
-    /// Closes the innermost scope and gives up its hold on its tasks, newest first.
-    pub fn close_scope<S: Sharing>(&mut self, window: &Window<S>, outcomes: &mut impl Outcomes) {
+    /// Closes the innermost scope, whose hold on its tasks is then to be given up with [`Scope::release`].
+    pub fn close_scope<S: Sharing>(&mut self, window: &Window<S>) -> Scope {
         let scope = self.scopes.pop().expect("sources match every end of a scope with a beginning");
         let outer = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => None,
             ScopeHold::Enclosing => self.scopes.last_mut(),
         };
-        let mut slot = scope.head;
         // The enclosing scope takes the list over before anything in it can retire.
         if let (Some(outer), true) = (outer, scope.head != NONE) {
             window.set_next_in_scope(scope.tail, outer.head);
@@ -478,10 +504,6 @@ impl Orchestrator {
             outer.head = scope.head;
             outer.tasks += scope.tasks;
         }
-        for _ in 0..scope.tasks {
-            let next = window.next_in_scope(slot);
-            window.release(slot, outcomes);
-            slot = next;
-        }
+        scope
     }
 }

@@ -41,12 +41,16 @@ use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::{Local, Word};
-use crate::window::{SlotRef, Window, flag};
+use crate::window::{Description, SlotRef, Window, flag};
 use crate::workload::{Control, Submit, Symbols};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
 pub trait Policy {
+    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, and leaves nothing then that it
+    /// could place. The engine may do jobs that cost nothing at once for such a policy.
+    const STEADY: bool = false;
+
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
@@ -245,28 +249,33 @@ impl Stage<'_> {
     }
 
     /// Places one block of a READY task (all of them with `sync_start`) on the free workers with the smallest clocks.
-    #[inline]
+    #[inline(always)]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
         let job = &self.window.slot(slot).job;
-        let kind = job.kind();
         if job.has(flag::SYNC_START) {
-            let units = job.units();
-            let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
-            let left = job.to_place.load(Relaxed);
-            if room < left {
-                return Placement::Nothing;
-            }
-            for _ in 1..left {
-                self.place_one(slot, kind);
-            }
+            return self.place_together(slot, job);
         }
-        self.place_one(slot, kind)
+        self.place_one(slot, job)
+    }
+
+    #[inline(never)]
+    fn place_together(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
+        let (kind, units) = (job.kind(), job.units());
+        let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
+        let left = job.to_place.load(Relaxed);
+        if room < left {
+            return Placement::Nothing;
+        }
+        for _ in 1..left {
+            self.place_one(slot, job);
+        }
+        self.place_one(slot, job)
     }
 
     /// Places one block on a certain free worker.
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
-        self.record(slot, Crew::one(worker))
+        self.record(slot, &self.window.slot(slot).job, Crew::one(worker))
     }
 
     /// Places one block on certain free workers: one, or units of one cluster for a MIX block.
@@ -274,22 +283,20 @@ impl Stage<'_> {
         for &worker in crew.ids() {
             self.floor.take_worker(worker);
         }
-        self.record(slot, crew)
+        self.record(slot, &self.window.slot(slot).job, crew)
     }
 
-    #[inline]
-    fn place_one(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
-        let crew = if kind == TaskType::Mix {
-            self.floor.take_mix(self.window.slot(slot).job.units())
-        } else {
-            self.floor.take(kind).map(Crew::one)
+    #[inline(always)]
+    fn place_one(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
+        let crew = match job.kind() {
+            TaskType::Mix => self.floor.take_mix(job.units()),
+            kind => self.floor.take(kind).map(Crew::one),
         };
-        crew.map_or(Placement::Nothing, |crew| self.record(slot, crew))
+        crew.map_or(Placement::Nothing, |crew| self.record(slot, job, crew))
     }
 
-    #[inline]
-    fn record(&mut self, slot: SlotRef, crew: Crew) -> Placement {
-        let job = &self.window.slot(slot).job;
+    #[inline(always)]
+    fn record(&mut self, slot: SlotRef, job: &Description<Local>, crew: Crew) -> Placement {
         let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);

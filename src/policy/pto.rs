@@ -23,6 +23,8 @@ impl Pto {
 }
 
 impl Policy for Pto {
+    const STEADY: bool = true;
+
     fn name(&self) -> &'static str {
         "pto"
     }

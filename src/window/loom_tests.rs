@@ -41,7 +41,7 @@ impl Model {
     }
 
     fn complete(&self, slot: SlotRef) {
-        self.window.start(slot);
+        self.window.slot(slot).start();
         self.window.complete(slot, &mut Told(self));
     }
 

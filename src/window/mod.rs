@@ -270,7 +270,7 @@ impl<S: Sharing> Window<S> {
     ///
     /// # Errors
     /// The first resource that lacks; nothing is taken then.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
         let piece = self.check(ring, needs)?;
         let state = self.ring(ring);
@@ -303,7 +303,7 @@ impl<S: Sharing> Window<S> {
         state.submitted() - state.retired() >= self.usable
     }
 
-    #[inline]
+    #[inline(always)]
     fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
         if self.is_full(ring) {
@@ -314,18 +314,8 @@ impl<S: Sharing> Window<S> {
             bytes if bytes > self.heap => return Err(Refusal::TooLarge(Resource::Heap)),
             bytes => Some(state.heap_piece(bytes, self.heap).ok_or(Refusal::Full(Resource::Heap))?),
         };
-        if needs.deps > u64::from(self.deps) {
-            return Err(Refusal::TooLarge(Resource::Deps));
-        }
-        if state.deps_used() + needs.deps > u64::from(self.deps) {
-            return Err(Refusal::Full(Resource::Deps));
-        }
-        if needs.tensors > self.tensor_limit {
-            return Err(Refusal::TooLarge(Resource::Tensors));
-        }
-        if self.tensors() + needs.tensors > self.tensor_limit {
-            return Err(Refusal::Full(Resource::Tensors));
-        }
+        fits(needs.deps, u64::from(self.deps), Resource::Deps, || state.deps_used())?;
+        fits(needs.tensors, self.tensor_limit, Resource::Tensors, || self.tensors())?;
         Ok(piece)
     }
 
@@ -405,12 +395,6 @@ impl<S: Sharing> Window<S> {
         left
     }
 
-    /// A block of the task started.
-    #[inline]
-    pub fn start(&self, slot: SlotRef) {
-        self.slot(slot).state.start();
-    }
-
     /// How many consumers are linked and wait for it.
     #[must_use]
     pub fn count_consumers(&self, slot: SlotRef) -> u64 {
@@ -483,7 +467,7 @@ impl<S: Sharing> Window<S> {
     }
 
     /// Gives up one reference on a task; the last one makes it CONSUMED.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
         let slot = self.slot(slot_ref);
         // Ordering: AcqRel, every decrement: exactly one caller sees 1, after everything the others did.
@@ -563,6 +547,17 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn next_in_scope(&self, slot: SlotRef) -> SlotRef {
         self.slot(slot).next_in_scope.load(Relaxed) // Ordering: the orchestrator's own word.
+    }
+}
+
+/// Whether a limit has room for `wanted` more than what is used.
+#[inline]
+fn fits(wanted: u64, limit: u64, resource: Resource, used: impl FnOnce() -> u64) -> Result<(), Refusal> {
+    match wanted {
+        0 => Ok(()),
+        _ if wanted > limit => Err(Refusal::TooLarge(resource)),
+        _ if wanted > limit - used() => Err(Refusal::Full(resource)),
+        _ => Ok(()),
     }
 }
 

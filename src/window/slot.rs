@@ -109,6 +109,12 @@ impl<S: Sharing> Slot<S> {
         self.state.state()
     }
 
+    /// A block of the task started.
+    #[inline]
+    pub fn start(&self) {
+        self.state.start();
+    }
+
     /// Producers not completed, plus holds.
     #[inline]
     pub fn fanin(&self) -> u32 {

@@ -126,7 +126,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     fn execute(&mut self, slot_ref: SlotRef) {
         let core = self.core;
         let job = &core.window.slot(slot_ref).job;
-        core.window.start(slot_ref);
+        core.window.slot(slot_ref).start();
         let blocks = job.blocks.load(Relaxed); // Ordering: Relaxed throughout; the queue published the description.
         let turn = if blocks == 1 { 0..1 } else { self.turn(slot_ref, blocks) };
         let done = turn.len() as u32;

@@ -70,7 +70,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             Step::ScopeBegin => self.orchestrator.open_scope(),
             Step::ScopeEnd => {
                 let core = self.core;
-                self.orchestrator.close_scope(&core.window, &mut self.hands.told(core));
+                self.orchestrator.close_scope(&core.window).release(&core.window, &mut self.hands.told(core));
                 self.hands.settle(core);
             }
             Step::Submit => {
@@ -100,8 +100,8 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         let mut waited = Waited::Again;
         loop {
             match self.orchestrator.try_reserve(&self.core.window) {
-                Ok((slot, _)) => {
-                    self.tally.reserved(&self.core.window, self.orchestrator.ring());
+                Ok((slot, needs)) => {
+                    self.tally.reserved(&self.core.window, self.orchestrator.ring(), &needs);
                     return Ok(Some(slot));
                 }
                 Err(Refusal::Full(on)) if waited == Waited::Alone => {

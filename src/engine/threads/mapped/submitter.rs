@@ -105,7 +105,7 @@ impl Submitter<'_> {
                 Step::ScopeBegin => self.orchestrator.open_scope(),
                 Step::ScopeEnd => {
                     let mut told = Told { window: &self.window, queue: &self.queue, full: false };
-                    self.orchestrator.close_scope(&self.window, &mut told);
+                    self.orchestrator.close_scope(&self.window).release(&self.window, &mut told);
                 }
                 Step::Submit => {
                     let slot = self.reserve()?;
