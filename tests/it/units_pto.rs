@@ -90,7 +90,7 @@ fn pu_05_a_task_is_consumed_when_complete_and_given_up_by_all_who_hold_it_and_on
     let mut consumed = Consumed::default();
     let held = window.reserve(0, TaskId(0), &Needs::default(), 1).expect("there is room");
     assert!(window.satisfy(held));
-    window.start(held);
+    window.slot(held).start();
     window.complete(held, &mut consumed);
     assert_eq!((window.slot(held).state(), consumed.0.len()), (State::Completed, 0), "a scope still holds it");
     window.release(held, &mut consumed);
@@ -179,7 +179,7 @@ fn pu_09_the_heap_wraps_when_its_beginning_is_free_again() {
     let take = |task, heap| window.reserve(0, TaskId(task), &Needs { heap, ..Needs::default() }, 0);
     let retire = |slot| {
         assert!(window.satisfy(slot));
-        window.start(slot);
+        window.slot(slot).start();
         window.complete(slot, &mut Consumed::default());
         window.advance(0, |_| {});
     };
