@@ -264,11 +264,21 @@ impl Floor {
     #[inline(always)]
     pub fn take(&mut self, kind: TaskType) -> Option<u32> {
         let own = own_type(kind)?;
-        let mut best = self.peek(own);
         if self.free[WorkerType::Any as usize].count > 0 {
-            best = [best, self.peek(WorkerType::Any)].into_iter().flatten().min();
+            return self.take_own_or_any(own);
         }
-        let (_, id) = best?;
+        let (_, id) = self.peek(own)?;
+        let set = &mut self.free[own as usize];
+        set.head += 1;
+        set.count -= 1;
+        self.workers[id as usize].is_free = false;
+        self.free_ids.remove(id);
+        Some(id)
+    }
+
+    #[inline(never)]
+    fn take_own_or_any(&mut self, own: WorkerType) -> Option<u32> {
+        let (_, id) = [self.peek(own), self.peek(WorkerType::Any)].into_iter().flatten().min()?;
         self.take_worker(id);
         Some(id)
     }

@@ -157,7 +157,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.tally.edges += published.edges;
         if cycles.is_some() {
             // The makespan is the end of a block, so a task without one does not end a path.
-            let path = self.orchestrator.path(slot_ref) - self.path_costs.after;
+            let path = published.path - self.path_costs.after;
             self.tally.critical_path = self.tally.critical_path.max(path);
         }
         let line = self.orchestrator.source().line().unwrap_or(0);

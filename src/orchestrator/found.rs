@@ -3,13 +3,20 @@
 use super::segments::Access;
 use crate::id::TaskId;
 use crate::sync::Sharing;
-use crate::window::{NONE, Window};
+use crate::window::{NONE, SlotRef, Window};
 use std::collections::BTreeSet;
+
+/// A task that another one depends on, and where it lived when that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Producer {
+    pub(super) task: TaskId,
+    pub(super) slot: SlotRef,
+}
 
 /// Producers found so far.
 pub(super) struct Found<'a, S: Sharing> {
     pub(super) window: &'a Window<S>,
-    pub(super) producers: &'a mut Vec<Access>,
+    pub(super) producers: &'a mut Vec<Producer>,
     pub(super) consumer: TaskId,
     pub(super) path: u64,
     pub(super) bad: &'a BTreeSet<TaskId>,
@@ -20,29 +27,37 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id.
     #[inline]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        let Some(slot) = self.window.find(task) else { return self.retired(task, paths) };
-        self.add(&Access { task, slot, path: paths[slot as usize] });
+        match self.window.find(task) {
+            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
+            None => self.retired(task, paths),
+        }
     }
 
     /// A retired task is remembered until its slot has a new tenant.
+    #[inline(never)]
     fn retired(&mut self, task: TaskId, paths: &[u64]) {
         let slot = self.window.at(0, task.0);
         let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
-        self.add(&Access { task, slot, path });
+        self.add(Producer { task, slot }, path);
+    }
+
+    /// A producer by an access of its own, if there is one.
+    #[inline]
+    pub(super) fn access(&mut self, access: &Access) {
+        if access.slot != NONE {
+            self.add(Producer { task: access.task, slot: access.slot }, access.path);
+        }
     }
 
     /// A producer, dead or alive.
     #[inline]
-    pub(super) fn add(&mut self, access: &Access) {
-        if access.slot == NONE {
-            return;
-        }
-        self.path = self.path.max(access.path);
-        if !self.bad.is_empty() && self.bad.contains(&access.task) {
+    fn add(&mut self, producer: Producer, path: u64) {
+        self.path = self.path.max(path);
+        if !self.bad.is_empty() && self.bad.contains(&producer.task) {
             self.poisoned = true;
         }
-        if self.window.is_alive(access.slot, access.task) && self.window.mark(access.slot, self.consumer) {
-            self.producers.push(*access);
+        if self.window.is_alive(producer.slot, producer.task) && self.window.mark(producer.slot, self.consumer) {
+            self.producers.push(producer);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
 use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
-use found::Found;
+use found::{Found, Producer};
 use segments::Access;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ pub struct Orchestrator {
     costs: Costs,
     map: TensorMap,
     scopes: Vec<Scope>,
-    producers: Vec<Access>,
+    producers: Vec<Producer>,
     /// What the task at hand needs, if no producer is consumed before it is reserved.
     needs: Needs,
     /// Longest path that ends with the tenant of each slot.
@@ -82,6 +82,8 @@ pub enum Step {
 pub struct Published {
     /// Edges linked.
     pub edges: u64,
+    /// Cycles of the longest path that ends with the task.
+    pub path: u64,
     /// A producer ended badly, so the task must not run.
     pub cancelled: Option<TaskId>,
 }
@@ -299,12 +301,12 @@ impl Orchestrator {
         let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
         for regions in [&task.reads, &task.updates, written] {
             for region in regions {
-                map.overlapping(region, |segment| found.add(&segment.writer));
+                map.overlapping(region, |segment| found.access(&segment.writer));
             }
         }
         if hazards == Hazards::Full {
             for region in task.writes.iter().chain(&task.updates) {
-                map.overlapping(region, |segment| segment.readers.iter().for_each(|reader| found.add(reader)));
+                map.overlapping(region, |segment| segment.readers.iter().for_each(|reader| found.access(reader)));
             }
         }
         (self.path, self.poisoned) = (found.path, found.poisoned);
@@ -388,9 +390,11 @@ impl Orchestrator {
         flags |= if matches!(cost, Cost::PerKind { .. }) { flag::PER_KIND } else { 0 };
         slot.job.flags.store(flags, Relaxed);
 
-        let mut published = Published { edges: 0, cancelled: None };
+        let path = self.path.saturating_add(cycles);
+        let mut published = Published { edges: 0, path, cancelled: None };
         for producer in &self.producers {
-            if window.slot(producer.slot).task() != producer.task {
+            let from = window.slot(producer.slot);
+            if from.task() != producer.task {
                 // It retired while this task waited, and this task may even have its slot.
                 if self.bad.contains(&producer.task) {
                     published.cancelled = Some(producer.task);
@@ -400,14 +404,13 @@ impl Orchestrator {
             if window.link(slot_ref, producer.slot) != Linked::Consumed {
                 published.edges += 1;
             }
-            if window.slot(producer.slot).job.has(flag::BAD | flag::CANCELLED) {
+            if from.job.has(flag::BAD | flag::CANCELLED) {
                 published.cancelled = Some(producer.task);
             }
         }
         if self.poisoned && published.cancelled.is_none() {
             published.cancelled = self.bad_producer();
         }
-        let path = self.path.saturating_add(cycles);
         self.paths[slot_ref as usize] = path;
         self.join_scope(window, slot_ref);
         self.register(window, Access { task: self.next, slot: slot_ref, path });
@@ -430,12 +433,6 @@ impl Orchestrator {
         self.register(window, Access { task: self.next, slot, path: 0 });
         self.next.0 += 1;
         Ok(())
-    }
-
-    /// The longest path that ends with the tenant of a slot.
-    #[inline]
-    pub fn path(&self, slot: SlotRef) -> u64 {
-        self.paths[slot as usize]
     }
 
     /// Whether nothing known comes before the task at hand.

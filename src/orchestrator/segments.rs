@@ -5,6 +5,7 @@
 
 use crate::id::TaskId;
 use crate::window::{NONE, SlotRef};
+use std::cell::Cell;
 
 /// Most segments of one chunk.
 const CHUNK: usize = 64;
@@ -44,6 +45,8 @@ pub struct Segments {
     /// None of them empty.
     chunks: Vec<Vec<Segment>>,
     len: usize,
+    /// Where a segment was found last: programs like to come back to the same bytes.
+    last: Cell<(usize, usize)>,
 }
 
 impl Segments {
@@ -87,6 +90,19 @@ impl Segments {
     /// Position of the first segment that ends behind `start`.
     #[inline]
     fn seek(&self, start: u64) -> (usize, usize) {
+        let (chunk, index) = self.last.get();
+        if let Some(segment) = self.chunks.get(chunk).and_then(|list| list.get(index))
+            && segment.start <= start
+            && start < segment.end
+        {
+            return (chunk, index);
+        }
+        let found = self.search(start);
+        self.last.set(found);
+        found
+    }
+
+    fn search(&self, start: u64) -> (usize, usize) {
         let chunk = match self.chunks.len() {
             0 | 1 => 0,
             _ => self.chunks.partition_point(|list| list[list.len() - 1].end <= start),

@@ -30,6 +30,8 @@ pub struct Window<S: Sharing> {
     entries: Span<Entry<S>>,
     rings: Span<Ring<S>>,
     size: u32,
+    /// The size is two to this power.
+    shift: u32,
     usable: u64,
     deps: u32,
     heap: u64,
@@ -162,6 +164,7 @@ impl<S: Sharing> Window<S> {
         let (slots, entries, rings) = arrays;
         Window {
             size: limits.window as u32,
+            shift: limits.window.trailing_zeros(),
             usable: limits.window - limits.spare,
             deps: (entries.len() / rings.len()) as u32,
             slots,
@@ -205,13 +208,13 @@ impl<S: Sharing> Window<S> {
     /// The ring of a slot.
     #[inline]
     pub fn ring_of(&self, slot: SlotRef) -> u32 {
-        slot / self.size
+        slot >> self.shift
     }
 
     /// The slot of the `position`-th task of a ring.
     #[inline]
     pub fn at(&self, ring: u32, position: u64) -> SlotRef {
-        ring * self.size + (position as u32 & (self.size - 1))
+        (ring << self.shift) + (position as u32 & (self.size - 1))
     }
 
     /// Where `task` lives, if it is not retired.
@@ -320,7 +323,7 @@ impl<S: Sharing> Window<S> {
     }
 
     /// Makes a reserved task a consumer of `producer`, using its next reserved entry.
-    #[inline]
+    #[inline(always)]
     pub fn link(&self, consumer: SlotRef, producer: SlotRef) -> Linked {
         if !self.hold(producer) {
             return Linked::Consumed;
@@ -350,7 +353,7 @@ impl<S: Sharing> Window<S> {
     }
 
     /// Takes a reference on a task unless it is consumed.
-    #[inline]
+    #[inline(always)]
     fn hold(&self, slot: SlotRef) -> bool {
         let refs = &self.slot(slot).refs;
         // Ordering: Acquire pairs with `release`: who finds 0 sees how the task ended.
@@ -384,7 +387,7 @@ impl<S: Sharing> Window<S> {
 
     /// One thing less to wait for; returns how many are left. Unless it was the last, the task may be anywhere in its life by
     /// the time the caller looks again.
-    #[inline]
+    #[inline(always)]
     fn count_down(&self, slot: SlotRef) -> u32 {
         let slot = self.slot(slot);
         // Ordering: AcqRel, every decrement: the last one sees what all the others wrote before.

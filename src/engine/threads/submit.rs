@@ -199,7 +199,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         let cycles = self.work.book(&self.orchestrator.task, kind, cost);
         let published = self.orchestrator.publish(&core.window, slot_ref, cycles.unwrap_or(0));
         self.tally.edges += published.edges;
-        self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path(slot_ref));
+        self.tally.critical_path = self.tally.critical_path.max(published.path);
         if published.cancelled.is_some() {
             core.window.slot(slot_ref).job.set(flag::CANCELLED | flag::BAD);
         }
