@@ -32,6 +32,7 @@ use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::workload::{Program, Workload};
+use reach::Order;
 
 /// Conflicts collected before the ordered ones among them are dropped.
 const BATCH: usize = 1 << 22;
@@ -54,7 +55,8 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
     let program = Program::load(workload)?;
     let graph = Graph::load(&program, machine)?;
     let holding = Holding::of(&program, &graph, machine)?;
-    let mut races = Races { graph: &graph, pending: Vec::new(), unordered: Vec::new() };
+    let order = Order::of(&graph);
+    let mut races = Races::new(&graph, &order);
     let survey = survey::survey(&program, &holding, |conflict| races.add(conflict))?;
     let races = races.finish();
 
@@ -65,7 +67,7 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
     facts.extend(survey.unread.into_iter().map(|(task, buffer)| Fact::Unread { task, buffer }));
     facts.extend(survey.unneeded.into_iter().map(|task| Fact::Unneeded { task }));
     facts.extend(survey.unused.into_iter().map(|(buffer, line)| Fact::Unused { buffer, line }));
-    facts.extend(reach::redundant(&graph).into_iter().map(|edge| {
+    facts.extend(order.redundant.into_iter().map(|edge| {
         let is_named = program.tasks()[edge.consumer.0 as usize].deps.contains(&edge.producer);
         Fact::Redundant { edge, is_named }
     }));
@@ -102,13 +104,29 @@ impl Checked {
 /// Conflicts met so far that no path orders.
 struct Races<'a> {
     graph: &'a Graph,
+    order: &'a Order,
+    /// For each task the last consumer of it that conflicts were met of.
+    consumers: Vec<Option<TaskId>>,
     pending: Vec<Conflict>,
     unordered: Vec<Conflict>,
 }
 
-impl Races<'_> {
+impl<'a> Races<'a> {
+    fn new(graph: &'a Graph, order: &'a Order) -> Races<'a> {
+        let consumers = vec![None; graph.tasks.len()];
+        Races { graph, order, consumers, pending: Vec::new(), unordered: Vec::new() }
+    }
+
+    /// Conflicts come by ascending later task.
     fn add(&mut self, conflict: Conflict) {
-        if !self.graph.producers(conflict.later).contains(&conflict.earlier) {
+        let later = Some(conflict.later);
+        if self.consumers[conflict.later.0 as usize] != later {
+            let producers = self.graph.producers(conflict.later);
+            producers.iter().for_each(|producer| self.consumers[producer.0 as usize] = later);
+            // A mark of its own tells that its producers are marked.
+            self.consumers[conflict.later.0 as usize] = later;
+        }
+        if self.consumers[conflict.earlier.0 as usize] != later {
             self.pending.push(conflict);
             if self.pending.len() >= BATCH {
                 self.drain();
@@ -118,7 +136,7 @@ impl Races<'_> {
 
     fn drain(&mut self) {
         let pairs: Vec<(TaskId, TaskId)> = self.pending.iter().map(|pair| (pair.earlier, pair.later)).collect();
-        let ordered = reach::ordered(self.graph, &pairs);
+        let ordered = self.order.holds(&pairs);
         let unordered = self.pending.drain(..).zip(ordered).filter(|(_, is_ordered)| !is_ordered);
         self.unordered.extend(unordered.map(|(conflict, _)| conflict));
     }

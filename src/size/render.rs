@@ -3,7 +3,8 @@
 use super::picture::bar;
 use super::{Answer, Kind, Point, Proven, Sizes, Sizing, Together};
 use crate::config::format_bytes;
-use crate::report::{columns, group};
+use crate::report::{columns, count, group};
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -14,11 +15,11 @@ const SHOWN: usize = 16;
 #[must_use]
 pub fn render(sizing: &Sizing) -> String {
     let Sizing { workload, machine, policy, rings, tasks, unlimited, .. } = sizing;
-    let plural = if *rings == 1 { "" } else { "s" };
     let mut text = format!(
-        "{workload} on {machine} under {policy}: {} tasks, {rings} ring{plural}; {} cycles when nothing is ever full\n\n",
-        group(*tasks),
-        group(unlimited.makespan)
+        "{workload} on {machine} under {policy}: {}, {}; {} when nothing is ever full\n\n",
+        count(*tasks, "task"),
+        count((*rings).into(), "ring"),
+        count(unlimited.makespan, "cycle")
     );
     let rows: Vec<Vec<String>> = sizing.answers.iter().map(|answer| row(answer, &sizing.high_water)).collect();
     let within = format!("within {} %", sizing.within * 100.0);
@@ -35,8 +36,8 @@ pub fn render(sizing: &Sizing) -> String {
     }
     let _ = writeln!(
         text,
-        "{} runs{}",
-        group(sizing.runs),
+        "{}{}",
+        count(sizing.runs, "run"),
         if sizing.is_interrupted { "; stopped before the end" } else { "" }
     );
     text
@@ -47,13 +48,18 @@ pub fn render(sizing: &Sizing) -> String {
 /// # Errors
 /// When it cannot be written.
 pub fn write_json(sizing: &Sizing, mut writer: impl Write) -> io::Result<()> {
-    let mut value = serde_json::to_value(sizing)?;
-    let fields = value.as_object_mut().expect("a search is a table");
-    fields.insert("format".into(), "ptosim-size".into());
-    fields.insert("version".into(), 1.into());
-    serde_json::to_writer_pretty(&mut writer, &value)?;
+    serde_json::to_writer_pretty(&mut writer, &Document { format: "ptosim-size", version: 1, sizing })?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// A search as it stands in a file.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    sizing: &'a Sizing,
 }
 
 fn amount(kind: Kind, size: u64) -> String {

@@ -105,7 +105,8 @@ impl Searcher<'_> {
         if next >= enough {
             return self.proven(kind, others, enough, true);
         }
-        let size = self.leap(kind, others, next)?;
+        let below = scale.below(next).expect("smaller sizes were tried");
+        let size = self.leap(kind, others, below)?;
         self.proven(kind, others, size, false)
     }
 

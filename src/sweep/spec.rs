@@ -171,8 +171,9 @@ impl Reader<'_> {
         let entries =
             entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
         let n_common = axes.len();
+        let has_common_workload = !axes[0].values.is_empty();
         let mut points = Vec::new();
-        for entry in entries {
+        for (nth, entry) in entries.iter().enumerate() {
             let table = entry.get_ref().as_table();
             let table =
                 table.ok_or_else(|| self.wrong(entry.span().start, "a point of the list is a table: [[list]]"))?;
@@ -187,10 +188,14 @@ impl Reader<'_> {
                 })?;
                 point.push(place(axes, axis.key, value));
             }
+            if !has_common_workload && point.iter().all(|&(axis, _)| axis != 0) {
+                let message = format!(
+                    "point {} of the list has no workload; give it one, or all of them with workload = \"bgemm\" at the top",
+                    nth + 1
+                );
+                return Err(self.wrong(entry.span().start, &message));
+            }
             points.push(point);
-        }
-        if axes[0].values.is_empty() {
-            return Err(self.wrong(0, "no workload; write workload = \"bgemm\" or one for each point of the list"));
         }
         let complete = |point: Vec<(usize, usize)>| {
             let mut indices = vec![0; n_common];

@@ -85,6 +85,30 @@ fn a_sweep_killed_ten_times_and_resumed_has_the_same_bytes() {
     same_files(folder.path(), "whole", "killed");
 }
 
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_says_so_and_goes_on_later() {
+    let folder = folder(SPEC);
+    sweep(folder.path(), "s.toml --out whole");
+    let child = command(folder.path(), "s.toml --out stopped").stdout(Stdio::piped()).spawn().expect("it starts");
+    let file = folder.path().join("stopped/results.jsonl");
+    while fs::metadata(&file).map_or(0, |file| file.len()) == 0 {
+        sleep(Duration::from_micros(200));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(killed.success());
+    let output = child.wait_with_output().expect("a child");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("stopped before the end: ") && told.contains("start it again to go on"), "{told}");
+    let stopped = folder.path().join("stopped");
+    assert!(read(&stopped, "summary.txt").contains("still missing") && stopped.join("report.html").is_file());
+    let found = read(&stopped, "results.jsonl").lines().count();
+    assert_eq!(read(&stopped, "results.csv").lines().count(), found + 1);
+    sweep(folder.path(), "s.toml --out stopped");
+    same_files(folder.path(), "whole", "stopped");
+}
+
 #[test]
 fn a_torn_line_is_run_again() {
     let folder = folder("workload = 'chain:n=50'\n[set]\n'workers.cube' = [1, 2, 3]\n");
@@ -106,7 +130,7 @@ fn shards_merged_equal_the_whole() {
     sweep(folder.path(), "s.toml --out whole");
     for part in 1..=3 {
         sweep(folder.path(), &format!("s.toml --shard {part}/3 --out part{part}"));
-        assert!(read(&folder.path().join(format!("part{part}")), "summary.txt").contains("runs are still missing"));
+        assert!(read(&folder.path().join(format!("part{part}")), "summary.txt").contains("runs still missing"));
     }
     let early = call(folder.path(), "merge s.toml part1 part3 --out merged");
     assert_eq!(early.status.code(), Some(1), "a part is missing");
@@ -161,6 +185,11 @@ fn wrong_specifications_are_refused_with_code_2() {
         ("workload = 'chain'\n", "merge s.toml nowhere --out m", "no such results"),
         ("workload = 'chain'\n", "missing.toml", "missing.toml: "),
         ("workload = \n", "s.toml", "s.toml:1: "),
+        (
+            "[[list]]\nworkload = 'chain'\n[[list]]\n'limits.window' = 64\n",
+            "s.toml",
+            "s.toml:3: point 2 of the list has no workload",
+        ),
     ] {
         let folder = folder(spec);
         let output = call(folder.path(), arguments);
