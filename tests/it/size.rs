@@ -8,7 +8,7 @@ use ptosim::engine::{RunError, simulate, simulate_with};
 use ptosim::policy::{Choice, Name};
 use ptosim::report::Outcome;
 use ptosim::size::{Kind, Proven, Request, Sizes, Sizing, size};
-use ptosim::workload::{self, Builder, Task, Workload};
+use ptosim::workload::{self, Builder, Workload};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -149,9 +149,12 @@ fn a_search_that_leaps_misses_no_size_at_its_start() {
     const TRIED: u64 = 2001;
     for needed in TRIED..=TRIED + 1 {
         let mut builder = Builder::new("join");
-        let mut join: Vec<_> = (0..needed).map(|_| builder.task("part").vector().cycles(1000).submit()).collect();
-        let last = join.drain(..).fold(builder.task("join").vector().cycles(1), Task::after);
-        last.submit();
+        let parts: Vec<_> = (0..needed).map(|_| builder.task("part").vector().cycles(1000).submit()).collect();
+        let mut join = builder.task("join").vector().cycles(1);
+        for part in parts {
+            join = join.after(part);
+        }
+        join.submit();
         let sizing = find(&builder.build().expect("a program"), &Machine::default(), &Choice::default());
         let sizing = sizing.expect("it can be sized");
         let deps = sizing.answers.iter().find(|answer| answer.kind == Kind::Deps).expect("all are answered");
