@@ -33,14 +33,20 @@ use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::workload::{Program, Workload};
 use reach::Order;
+use std::ops::ControlFlow;
 
 /// Conflicts collected before the ordered ones among them are dropped.
 const BATCH: usize = 1 << 22;
+/// Races after which no more are looked for: half of the pairs of a large program may race, and nobody mends them one by
+/// one.
+const ENOUGH: usize = 1 << 20;
 
 /// A program that was checked.
 pub struct Checked {
     /// Everything found, by kind and then by task.
     pub facts: Vec<Fact>,
+    /// The last task whose races were looked for, when there are too many to go on.
+    pub races_end: Option<TaskId>,
     program: Program,
     graph: Graph,
     holding: Holding,
@@ -57,8 +63,9 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
     let holding = Holding::of(&program, &graph, machine)?;
     let order = Order::of(&graph);
     let mut races = Races::new(&graph, &order);
-    let survey = survey::survey(&program, &holding, |conflict| races.add(conflict))?;
+    let survey = survey::survey(&program, &holding, |conflicts| races.add(conflicts))?;
     let races = races.finish();
+    let races_end = survey.conflicts_end;
 
     let mut facts: Vec<Fact> = races.into_iter().map(Fact::Race).collect();
     facts.extend(fits::misfits(&holding, machine).into_iter().map(Fact::NeverFits));
@@ -72,7 +79,7 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
         Fact::Redundant { edge, is_named }
     }));
     facts.sort_by_key(Fact::kind);
-    Ok(Checked { facts, program, graph, holding, machine: machine.clone() })
+    Ok(Checked { facts, races_end, program, graph, holding, machine: machine.clone() })
 }
 
 impl Checked {
@@ -117,21 +124,18 @@ impl<'a> Races<'a> {
         Races { graph, order, consumers, pending: Vec::new(), unordered: Vec::new() }
     }
 
-    /// Conflicts come by ascending later task.
-    fn add(&mut self, conflict: Conflict) {
-        let later = Some(conflict.later);
-        if self.consumers[conflict.later.0 as usize] != later {
-            let producers = self.graph.producers(conflict.later);
-            producers.iter().for_each(|producer| self.consumers[producer.0 as usize] = later);
-            // A mark of its own tells that its producers are marked.
-            self.consumers[conflict.later.0 as usize] = later;
+    /// Takes all conflicts of one later task; tasks come by ascending number.
+    fn add(&mut self, conflicts: &[Conflict]) -> ControlFlow<()> {
+        let Some(later) = conflicts.first().map(|conflict| conflict.later) else { return ControlFlow::Continue(()) };
+        for producer in self.graph.producers(later) {
+            self.consumers[producer.0 as usize] = Some(later);
         }
-        if self.consumers[conflict.earlier.0 as usize] != later {
-            self.pending.push(conflict);
-            if self.pending.len() >= BATCH {
-                self.drain();
-            }
+        let is_open = |conflict: &&Conflict| self.consumers[conflict.earlier.0 as usize] != Some(later);
+        self.pending.extend(conflicts.iter().filter(is_open));
+        if self.pending.len() >= BATCH {
+            self.drain();
         }
+        if self.unordered.len() < ENOUGH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn drain(&mut self) {

@@ -3,6 +3,7 @@
 use super::fact::{Kind, Level};
 use super::{Checked, Finding};
 use crate::config::Hazards;
+use crate::id::TaskId;
 use crate::report::{count, group};
 use crate::workload::Workload;
 use owo_colors::OwoColorize;
@@ -34,6 +35,9 @@ pub fn render(checked: &Checked, limit: usize) -> String {
         text.push('\n');
     }
     let _ = writeln!(text, "{}", totals(checked));
+    if let Some(end) = checked.races_end {
+        let _ = writeln!(text, "there are more races: none were looked for behind task {end}");
+    }
     text
 }
 
@@ -56,6 +60,7 @@ pub fn write_json(checked: &Checked, limit: usize, mut writer: impl Write) -> io
         warnings: checked.count(Level::Warning),
         notes: checked.count(Level::Note),
         counts,
+        races_end: checked.races_end,
         findings: Findings { checked, limit },
     };
     serde_json::to_writer_pretty(&mut writer, &document)?;
@@ -78,6 +83,8 @@ struct Document<'a> {
     notes: usize,
     /// All findings, shown or not.
     counts: BTreeMap<Kind, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    races_end: Option<TaskId>,
     findings: Findings<'a>,
 }
 

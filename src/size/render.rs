@@ -10,6 +10,8 @@ use std::io::{self, Write};
 
 /// Points of a curve that the text shows.
 const SHOWN: usize = 16;
+/// Pairs of sizes of which the larger one is slower that the text shows.
+const PAIRS: usize = 4;
 
 /// What was found, as people read it.
 #[must_use]
@@ -118,7 +120,7 @@ fn curve(answer: &Answer, sizing: &Sizing) -> String {
         let pairs: Vec<String> = answer
             .slower_when_larger
             .iter()
-            .take(4)
+            .take(PAIRS)
             .map(|&(small, large)| format!("{} → {}", amount(answer.kind, small), amount(answer.kind, large)))
             .collect();
         let _ = writeln!(text, "larger is not always faster here: slower at {}", pairs.join(", "));
@@ -129,7 +131,8 @@ fn curve(answer: &Answer, sizing: &Sizing) -> String {
     text
 }
 
-/// The points of a curve, or those that matter when there are too many: the answers, their neighbours and powers of two.
+/// The points of a curve, or those that matter when there are too many: the answers, their neighbours, powers of two, and
+/// those that show that larger is slower.
 fn thinned(answer: &Answer) -> Vec<&Point> {
     if answer.curve.len() <= SHOWN {
         return answer.curve.iter().collect();
@@ -138,10 +141,12 @@ fn thinned(answer: &Answer) -> Vec<&Point> {
     let fast = answer.fast.as_ref().map(|fast| fast.size);
     let last = answer.curve.last().map(|point| point.size);
     let wanted = [smallest, fast, answer.knee, last];
+    let bends: Vec<u64> =
+        answer.slower_when_larger.iter().take(PAIRS).flat_map(|&(small, large)| [small, large]).collect();
     let is_wanted = |index: usize| {
         let near = |at: usize| answer.curve.get(at).is_some_and(|point| wanted.contains(&Some(point.size)));
         let size = answer.curve[index].size;
-        near(index) || near(index + 1) || (size.is_power_of_two() && Some(size) > smallest)
+        near(index) || near(index + 1) || bends.contains(&size) || (size.is_power_of_two() && Some(size) > smallest)
     };
     let points = answer.curve.iter().enumerate();
     points.filter(|(index, _)| is_wanted(*index)).map(|(_, point)| point).collect()
