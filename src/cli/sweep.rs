@@ -126,9 +126,8 @@ fn merge(spec: &str, folders: &[String], out: &str) -> Result<Ending, Failure> {
 fn conclude(plan: &Plan, identities: &[String], store: Store) -> Result<String, Failure> {
     let left = plan.missing(identities, Shard::ALL, &store.done()).len();
     let (rows, keys, name) = (store.in_order(identities), plan.keys(), &plan.spec.name);
-    let summary = sweep::summarize(&rows, &keys);
-    let coloured = sweep::render(name, &rows, &summary, left as u64);
-    let text = anstream::adapter::strip_str(&coloured).to_string();
-    store.finish(identities, &text, &sweep::page(name, &rows, &keys, &summary))?;
-    Ok(text)
+    let coloured = sweep::render(name, &rows, &sweep::summarize(&rows, &keys), left as u64);
+    let summary = anstream::adapter::strip_str(&coloured).to_string();
+    store.finish(identities, &summary, &sweep::page(name, &rows, &keys))?;
+    Ok(summary)
 }

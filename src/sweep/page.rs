@@ -1,17 +1,15 @@
 //! A sweep as one HTML page without anything from outside: a scatter plot and a heat map to play with, and a table.
 
 use super::row::Row;
-use super::summary::Summary;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("page.html");
 
 /// The page of a sweep.
 #[must_use]
-pub fn page(name: &str, rows: &[Row], keys: &[String], summary: &Summary) -> String {
-    let front: Vec<usize> = summary.best.iter().flat_map(|best| best.front.iter().copied()).collect();
-    let rows: Vec<Value> = rows.iter().map(|row| cells(row, keys)).collect();
-    let data = json!({ "name": name, "keys": keys, "rows": rows, "front": front, "effects": summary.effects });
+pub fn page(name: &str, rows: &[Row], keys: &[String]) -> String {
+    let data =
+        json!({ "name": name, "keys": keys, "rows": rows.iter().map(|row| cells(row, keys)).collect::<Vec<_>>() });
     // Inside a script only the end of the script could be mistaken.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\!--");
     PAGE.replace("\"@DATA@\"", &data)
@@ -35,11 +33,10 @@ fn cells(row: &Row, keys: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::summarize;
 
     #[test]
     fn nothing_in_a_name_can_end_the_script() {
-        let text = page("</script><b>", &[], &["a".into()], &summarize(&[], &[]));
+        let text = page("</script><b>", &[], &["a".into()]);
         assert!(!text.contains("</script><b>") && text.contains("<\\/script><b>"));
         assert!(!text.contains("@DATA@") && !text.contains("http://") && !text.contains("https://"));
     }
