@@ -115,7 +115,7 @@ pub fn survey(
     Ok(walk.survey)
 }
 
-fn is_some(region: &&Region) -> bool {
+fn is_some(region: &Region) -> bool {
     region.rows > 0 && region.row_bytes > 0
 }
 
@@ -152,8 +152,9 @@ impl<F: FnMut(&[Conflict]) -> ControlFlow<()>> Walk<'_, F> {
     /// Books which buffers are used, and those that nothing keeps any more.
     fn uses(&mut self, id: TaskId, task: &Submit) {
         let first_escape = self.survey.escapes.len();
-        let read = task.reads.iter().chain(&task.updates).filter(is_some).map(|region| (region.buffer, true));
-        let written = task.writes.iter().filter(is_some).map(|region| (region.buffer, false));
+        let read =
+            task.reads.iter().chain(&task.updates).filter(|region| is_some(region)).map(|region| (region.buffer, true));
+        let written = task.writes.iter().filter(|region| is_some(region)).map(|region| (region.buffer, false));
         for (buffer, reads) in read.chain(written) {
             match self.bindings.get_mut(buffer.0 as usize).and_then(Option::as_mut) {
                 Some(Binding::Device { is_used, .. }) => *is_used = true,
@@ -206,7 +207,7 @@ impl<F: FnMut(&[Conflict]) -> ControlFlow<()>> Walk<'_, F> {
         sources.sort_unstable();
         sources.dedup();
         self.sources.push(sources);
-        let written = task.writes.iter().chain(&task.updates).filter(is_some).count();
+        let written = task.writes.iter().chain(&task.updates).filter(|region| is_some(region)).count();
         let made = task.allocates.iter().filter(|new| new.bytes > 0).count();
         debug_assert_eq!(self.is_needed.len() as u64, id.0);
         // A task that names no output is taken to do something the program does not tell.

@@ -67,7 +67,7 @@ fn a_sweep_killed_ten_times_and_resumed_has_the_same_bytes() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Wait until it has something to lose, then any moment will do.
         let file = folder.path().join("killed/results.jsonl");
-        let lines = || fs::read(&file).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count());
+        let lines = || fs::read_to_string(&file).map_or(0, |text| text.matches('\n').count());
         let before = lines();
         while lines() <= before && child.try_wait().expect("a child").is_none() {
             sleep(Duration::from_micros(200));

@@ -133,8 +133,8 @@ const CASES: &[Case] = &[
 #[test]
 fn every_kind_of_finding_tells_lines_kernels_regions_and_remedy() {
     for case in CASES {
-        let trace: String = case.trace.lines().map(|line| format!("{}\n", line.trim())).collect();
-        let trace = format!("{HEADER}{trace}");
+        let lines: Vec<&str> = case.trace.lines().map(str::trim).collect();
+        let trace = format!("{HEADER}{}\n", lines.join("\n"));
         let check = |more: &str| in_folder(Path::new("."), &format!("check - {} {more}", case.settings), &trace);
         let text = check("");
         assert!(text.stdout.contains(&format!("{}\n", case.told)), "{}: {}", case.kind, text.stdout);
