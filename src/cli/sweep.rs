@@ -12,26 +12,28 @@ use std::sync::atomic::Ordering;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-A specification in TOML:
-  workload = [\"bgemm:batch=2,m=8,n=8\", \"trace.jsonl.gz\"]
+A specification in TOML, every combination of which is run:
+  workload = [\"bgemm:batch=2,m=8,n=8\", \"bgemm:scope=batch\"]    # generators or trace files
   machine = \"a2a3\"
   policy = [\"pto\", \"heft\"]
-  samples = 100                                        # a random sample (seed = 1) instead of every combination
   [generator]
-  k = [4, 8]                                           # parameters of the generators
+  k = [4, 8]                                         # parameters of generators
   [set]
   \"limits.window\" = { from = 64, to = 4096, times = 2 }
   \"workers.clusters\" = { from = 4, to = 24, step = 4 }
-  [[list]]                                             # or points one by one
-  \"limits.window\" = 64
 
-The folder gets results.jsonl and results.csv while it runs, and summary.txt and report.html at the end. A sweep that was
-killed goes on where it was when it is started again.
+With samples = 100 and seed = 1 at the top it is a random sample of them; with a table [[list]] for each point it is those \
+points.
+
+The folder gets results.jsonl and results.csv while it runs, and summary.txt and report.html at the end. A sweep that was \
+stopped with Ctrl-C or killed goes on where it was when it is started again.
 
 Examples:
   ptosim sweep windows.toml --out windows
   ptosim sweep windows.toml --out part1 --shard 1/2    on one host, and 2/2 on another
-  ptosim sweep merge windows.toml part1 part2 --out windows"
+  ptosim sweep merge windows.toml part1 part2 --out windows
+
+Exit codes: 0 all runs are there, however they ended; 1 some are missing; 2 it cannot be run or written"
 )]
 pub struct Args {
     #[command(subcommand)]

@@ -1,6 +1,7 @@
 //! `sweep` as its users meet it: killed and resumed, in parts and merged, and with wrong specifications.
 
 use assert_cmd::cargo::cargo_bin;
+use ptosim::sweep::Spec;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -212,4 +213,16 @@ fn a_folder_of_another_sweep_is_left_alone() {
     fs::write(folder.path().join("s.toml"), "workload = ['chain:n=20', 'chain:n=30']\n").expect("room");
     sweep(folder.path(), "s.toml --out r");
     assert!(read(&folder.path().join("r"), "results.jsonl").starts_with(before.trim_end()), "what was there is kept");
+}
+
+#[test]
+fn the_specifications_in_documentation_and_help_are_right() {
+    let help = call(Path::new("."), "--help").stdout;
+    let help = String::from_utf8(help).expect("the program writes UTF-8");
+    for (text, start, end) in [(include_str!("../../docs/sweep.md"), "```toml\n", "```"), (&help, "is run:\n", "\n\n")]
+    {
+        let specification = text.split(start).nth(1).and_then(|rest| rest.split(end).next()).expect("an example");
+        let spec = Spec::parse(specification, "s.toml").unwrap_or_else(|error| panic!("{error}: {specification}"));
+        assert_eq!(spec.n_points(), 2 * 2 * 2 * 7 * 6, "workloads, policies, k, windows, clusters");
+    }
 }
