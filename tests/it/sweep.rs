@@ -110,6 +110,23 @@ fn an_interrupted_sweep_says_so_and_goes_on_later() {
     same_files(folder.path(), "whole", "stopped");
 }
 
+/// A limit on the size of files stands for a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_sweep_and_keeps_what_was_stored() {
+    let folder = folder(SPEC);
+    sweep(folder.path(), "s.toml --out whole");
+    let script = format!("trap '' XFSZ; ulimit -f 16; exec {} sweep s.toml --out full", cargo_bin("ptosim").display());
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("sh is there");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("cannot write full/results.jsonl: File too large"), "{told}");
+    let stored = read(&folder.path().join("full"), "results.jsonl");
+    assert!(stored.lines().count() > 10 && stored.ends_with('\n'), "whole lines, and some of them");
+    sweep(folder.path(), "s.toml --out full");
+    same_files(folder.path(), "whole", "full");
+}
+
 #[test]
 fn a_torn_line_is_run_again() {
     let folder = folder("workload = 'chain:n=50'\n[set]\n'workers.cube' = [1, 2, 3]\n");
