@@ -3,6 +3,7 @@
 //! The modules stand in the order in which a task walks through them.
 
 pub mod id;
+mod nearest;
 pub mod sync;
 
 pub mod kernel;

@@ -32,14 +32,21 @@ use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::workload::{Program, Workload};
+use reach::Order;
+use std::ops::ControlFlow;
 
 /// Conflicts collected before the ordered ones among them are dropped.
 const BATCH: usize = 1 << 22;
+/// Races after which no more are looked for: half of the pairs of a large program may race, and nobody mends them one by
+/// one.
+const ENOUGH: usize = 1 << 20;
 
 /// A program that was checked.
 pub struct Checked {
     /// Everything found, by kind and then by task.
     pub facts: Vec<Fact>,
+    /// The last task whose races were looked for, when there are too many to go on.
+    pub races_end: Option<TaskId>,
     program: Program,
     graph: Graph,
     holding: Holding,
@@ -54,9 +61,11 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
     let program = Program::load(workload)?;
     let graph = Graph::load(&program, machine)?;
     let holding = Holding::of(&program, &graph, machine)?;
-    let mut races = Races { graph: &graph, pending: Vec::new(), unordered: Vec::new() };
-    let survey = survey::survey(&program, &holding, |conflict| races.add(conflict))?;
+    let order = Order::of(&graph);
+    let mut races = Races::new(&graph, &order);
+    let survey = survey::survey(&program, &holding, |conflicts| races.add(conflicts))?;
     let races = races.finish();
+    let races_end = survey.conflicts_end;
 
     let mut facts: Vec<Fact> = races.into_iter().map(Fact::Race).collect();
     facts.extend(fits::misfits(&holding, machine).into_iter().map(Fact::NeverFits));
@@ -65,12 +74,12 @@ pub fn check(workload: &dyn Workload, machine: &Machine) -> Result<Checked, RunE
     facts.extend(survey.unread.into_iter().map(|(task, buffer)| Fact::Unread { task, buffer }));
     facts.extend(survey.unneeded.into_iter().map(|task| Fact::Unneeded { task }));
     facts.extend(survey.unused.into_iter().map(|(buffer, line)| Fact::Unused { buffer, line }));
-    facts.extend(reach::redundant(&graph).into_iter().map(|edge| {
+    facts.extend(order.redundant.into_iter().map(|edge| {
         let is_named = program.tasks()[edge.consumer.0 as usize].deps.contains(&edge.producer);
         Fact::Redundant { edge, is_named }
     }));
     facts.sort_by_key(Fact::kind);
-    Ok(Checked { facts, program, graph, holding, machine: machine.clone() })
+    Ok(Checked { facts, races_end, program, graph, holding, machine: machine.clone() })
 }
 
 impl Checked {
@@ -102,23 +111,36 @@ impl Checked {
 /// Conflicts met so far that no path orders.
 struct Races<'a> {
     graph: &'a Graph,
+    order: &'a Order,
+    /// For each task the last consumer of it that conflicts were met of.
+    consumers: Vec<Option<TaskId>>,
     pending: Vec<Conflict>,
     unordered: Vec<Conflict>,
 }
 
-impl Races<'_> {
-    fn add(&mut self, conflict: Conflict) {
-        if !self.graph.producers(conflict.later).contains(&conflict.earlier) {
-            self.pending.push(conflict);
-            if self.pending.len() >= BATCH {
-                self.drain();
-            }
+impl<'a> Races<'a> {
+    fn new(graph: &'a Graph, order: &'a Order) -> Races<'a> {
+        let consumers = vec![None; graph.tasks.len()];
+        Races { graph, order, consumers, pending: Vec::new(), unordered: Vec::new() }
+    }
+
+    /// Takes all conflicts of one later task; tasks come by ascending number.
+    fn add(&mut self, conflicts: &[Conflict]) -> ControlFlow<()> {
+        let Some(later) = conflicts.first().map(|conflict| conflict.later) else { return ControlFlow::Continue(()) };
+        for producer in self.graph.producers(later) {
+            self.consumers[producer.0 as usize] = Some(later);
         }
+        let is_open = |conflict: &&Conflict| self.consumers[conflict.earlier.0 as usize] != Some(later);
+        self.pending.extend(conflicts.iter().filter(is_open));
+        if self.pending.len() >= BATCH {
+            self.drain();
+        }
+        if self.unordered.len() < ENOUGH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn drain(&mut self) {
         let pairs: Vec<(TaskId, TaskId)> = self.pending.iter().map(|pair| (pair.earlier, pair.later)).collect();
-        let ordered = reach::ordered(self.graph, &pairs);
+        let ordered = self.order.holds(&pairs);
         let unordered = self.pending.drain(..).zip(ordered).filter(|(_, is_ordered)| !is_ordered);
         self.unordered.extend(unordered.map(|(conflict, _)| conflict));
     }

@@ -2,10 +2,12 @@
 
 use super::fact::{Kind, Level};
 use super::{Checked, Finding};
-use crate::report::group;
+use crate::config::Hazards;
+use crate::id::TaskId;
+use crate::report::{count, group};
 use crate::workload::Workload;
 use owo_colors::OwoColorize;
-use serde_json::json;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -14,11 +16,11 @@ use std::io::{self, Write};
 #[must_use]
 pub fn render(checked: &Checked, limit: usize) -> String {
     let mut text = format!(
-        "{} on {}: {} tasks, {} dependencies ({} hazards)\n",
+        "{} on {}: {}, {} ({} hazards)\n",
         checked.program.name(),
         checked.machine.name,
-        group(checked.n_tasks() as u64),
-        group(checked.n_edges() as u64),
+        count(checked.n_tasks() as u64, "task"),
+        count(checked.n_edges() as u64, "edge"),
         hazards(checked)
     );
     for facts in checked.facts.chunk_by(|a, b| a.kind() == b.kind()) {
@@ -33,6 +35,9 @@ pub fn render(checked: &Checked, limit: usize) -> String {
         text.push('\n');
     }
     let _ = writeln!(text, "{}", totals(checked));
+    if let Some(end) = checked.races_end {
+        let _ = writeln!(text, "there are more races: none were looked for behind task {end}");
+    }
     text
 }
 
@@ -41,29 +46,60 @@ pub fn render(checked: &Checked, limit: usize) -> String {
 /// # Errors
 /// When they cannot be written.
 pub fn write_json(checked: &Checked, limit: usize, mut writer: impl Write) -> io::Result<()> {
-    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     checked.facts.iter().for_each(|fact| *counts.entry(fact.kind()).or_default() += 1);
-    let counts: serde_json::Map<_, _> =
-        counts.into_iter().map(|(kind, count)| (kind.name().to_owned(), count.into())).collect();
-    let shown = checked.facts.chunk_by(|a, b| a.kind() == b.kind()).flat_map(|facts| facts.iter().take(limit));
-    let findings: Vec<Finding> = shown.map(|fact| checked.describe(fact)).collect();
-    let value = json!({
-        "format": "ptosim-check",
-        "version": 1,
-        "workload": checked.program.name(),
-        "machine": checked.machine.name,
-        "hazards": hazards(checked),
-        "tasks": checked.n_tasks(),
-        "edges": checked.n_edges(),
-        "errors": checked.count(Level::Error),
-        "warnings": checked.count(Level::Warning),
-        "notes": checked.count(Level::Note),
-        "counts": counts,
-        "findings": findings,
-    });
-    serde_json::to_writer_pretty(&mut writer, &value)?;
+    let document = Document {
+        format: "ptosim-check",
+        version: 1,
+        workload: checked.program.name(),
+        machine: &checked.machine.name,
+        hazards: checked.hazards(),
+        tasks: checked.n_tasks(),
+        edges: checked.n_edges(),
+        errors: checked.count(Level::Error),
+        warnings: checked.count(Level::Warning),
+        notes: checked.count(Level::Note),
+        counts,
+        races_end: checked.races_end,
+        findings: Findings { checked, limit },
+    };
+    serde_json::to_writer_pretty(&mut writer, &document)?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// A check as it stands in a file.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    workload: String,
+    machine: &'a str,
+    hazards: Hazards,
+    tasks: usize,
+    edges: usize,
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+    /// All findings, shown or not.
+    counts: BTreeMap<Kind, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    races_end: Option<TaskId>,
+    findings: Findings<'a>,
+}
+
+/// The first findings of each kind, told one after the other while they are written.
+struct Findings<'a> {
+    checked: &'a Checked,
+    limit: usize,
+}
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of_each_kind = self.checked.facts.chunk_by(|a, b| a.kind() == b.kind());
+        let shown = of_each_kind.flat_map(|facts| facts.iter().take(self.limit));
+        serializer.collect_seq(shown.map(|fact| self.checked.describe(fact)))
+    }
 }
 
 fn hazards(checked: &Checked) -> String {
@@ -87,9 +123,6 @@ fn told(finding: &Finding) -> String {
 }
 
 fn totals(checked: &Checked) -> String {
-    let count = |level: Level| {
-        let number = checked.count(level);
-        format!("{} {}{}", group(number as u64), level.name(), if number == 1 { "" } else { "s" })
-    };
-    [Level::Error, Level::Warning, Level::Note].map(count).join(", ")
+    let of_level = |level: Level| count(checked.count(level) as u64, level.name());
+    [Level::Error, Level::Warning, Level::Note].map(of_level).join(", ")
 }

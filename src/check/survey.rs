@@ -4,6 +4,7 @@ use super::accesses::{Accesses, Span, shared};
 use super::holding::Holding;
 use crate::id::{BufferId, TaskId};
 use crate::workload::{Operation, Region, Submit, Workload, WorkloadError};
+use std::ops::ControlFlow;
 
 /// Two accesses to the same bytes of which the later one writes; between them nobody else writes these bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,6 +54,8 @@ pub struct Survey {
     pub overlaps: Vec<(TaskId, Span)>,
     /// Tasks without any effect that somebody could need.
     pub unneeded: Vec<TaskId>,
+    /// The last task whose conflicts were told, when those of later ones were not wanted.
+    pub conflicts_end: Option<TaskId>,
 }
 
 /// What a buffer name stands for.
@@ -73,19 +76,19 @@ struct Walk<'a, F> {
     sources: Vec<Vec<TaskId>>,
     /// Tasks whose effect is left at the end, or unknown.
     is_needed: Vec<bool>,
-    conflict: F,
+    tell: F,
     /// Conflicts of the task at hand.
     found: Vec<Conflict>,
 }
 
-/// Walks through a program; `conflict` is told every conflict, by ascending later task.
+/// Walks through a program; `tell` gets the conflicts of one later task after the other until it says `Break`.
 ///
 /// # Errors
 /// When the program cannot be read.
 pub fn survey(
     workload: &dyn Workload,
     holding: &Holding,
-    conflict: impl FnMut(Conflict),
+    tell: impl FnMut(&[Conflict]) -> ControlFlow<()>,
 ) -> Result<Survey, WorkloadError> {
     let mut walk = Walk {
         holding,
@@ -94,7 +97,7 @@ pub fn survey(
         bindings: Vec::new(),
         sources: Vec::new(),
         is_needed: Vec::new(),
-        conflict,
+        tell,
         found: Vec::new(),
     };
     let (mut source, mut task) = (workload.open()?, Submit::default());
@@ -112,11 +115,11 @@ pub fn survey(
     Ok(walk.survey)
 }
 
-fn is_some(region: &&Region) -> bool {
+fn is_some(region: &Region) -> bool {
     region.rows > 0 && region.row_bytes > 0
 }
 
-impl<F: FnMut(Conflict)> Walk<'_, F> {
+impl<F: FnMut(&[Conflict]) -> ControlFlow<()>> Walk<'_, F> {
     fn submit(&mut self, task: &Submit) {
         let id = TaskId(self.sources.len() as u64);
         self.own_overlaps(id, task);
@@ -149,8 +152,9 @@ impl<F: FnMut(Conflict)> Walk<'_, F> {
     /// Books which buffers are used, and those that nothing keeps any more.
     fn uses(&mut self, id: TaskId, task: &Submit) {
         let first_escape = self.survey.escapes.len();
-        let read = task.reads.iter().chain(&task.updates).filter(is_some).map(|region| (region.buffer, true));
-        let written = task.writes.iter().filter(is_some).map(|region| (region.buffer, false));
+        let read =
+            task.reads.iter().chain(&task.updates).filter(|region| is_some(region)).map(|region| (region.buffer, true));
+        let written = task.writes.iter().filter(|region| is_some(region)).map(|region| (region.buffer, false));
         for (buffer, reads) in read.chain(written) {
             match self.bindings.get_mut(buffer.0 as usize).and_then(Option::as_mut) {
                 Some(Binding::Device { is_used, .. }) => *is_used = true,
@@ -172,7 +176,10 @@ impl<F: FnMut(Conflict)> Walk<'_, F> {
     }
 
     fn conflicts(&mut self, later: TaskId, task: &Submit) {
-        let Walk { accesses, found, conflict, .. } = self;
+        let Walk { accesses, found, tell, survey, .. } = self;
+        if survey.conflicts_end.is_some() {
+            return;
+        }
         let conflict_with = |earlier, hazard, bytes| Conflict { later, earlier, hazard, bytes };
         for region in task.writes.iter().chain(&task.updates) {
             accesses.writers(region, |writer, bytes| found.push(conflict_with(writer, Hazard::WriteAfterWrite, bytes)));
@@ -180,7 +187,10 @@ impl<F: FnMut(Conflict)> Walk<'_, F> {
         }
         found.sort_unstable();
         found.dedup_by_key(|conflict| (conflict.earlier, conflict.hazard));
-        found.drain(..).for_each(conflict);
+        if tell(found).is_break() {
+            survey.conflicts_end = Some(later);
+        }
+        found.clear();
     }
 
     /// What a task needs: whom it names, whose bytes it reads, who creates it.
@@ -197,7 +207,7 @@ impl<F: FnMut(Conflict)> Walk<'_, F> {
         sources.sort_unstable();
         sources.dedup();
         self.sources.push(sources);
-        let written = task.writes.iter().chain(&task.updates).filter(is_some).count();
+        let written = task.writes.iter().chain(&task.updates).filter(|region| is_some(region)).count();
         let made = task.allocates.iter().filter(|new| new.bytes > 0).count();
         debug_assert_eq!(self.is_needed.len() as u64, id.0);
         // A task that names no output is taken to do something the program does not tell.

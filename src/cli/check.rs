@@ -11,8 +11,8 @@ const SHOWN: usize = 10;
 /// Check a workload for races, buffers used too late, scopes that never fit, and needless work
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Nothing is run. Errors: write-after-read and write-after-write pairs without order, buffers used after their scope has
-closed, scopes that no timing fits into the machine. Warnings: heap buffers outside any scope, outputs of one task that
+Nothing is run. Errors: write-after-read and write-after-write pairs without order, buffers used after their scope has \
+closed, scopes that no timing fits into the machine. Warnings: heap buffers outside any scope, outputs of one task that \
 overlap, buffers nobody reads, tasks nobody needs. Notes: unused buffers, dependencies that others imply.
 
 Examples:
@@ -20,7 +20,7 @@ Examples:
   ptosim check trace.jsonl --set rules.hazards=raw         what if only reads wait for writes?
   ptosim check trace.jsonl --machine a2a3 --set limits.window=64 --json - | jq .findings
 
-Exit codes: 0 no errors, 1 errors, 2 the workload cannot be read")]
+Exit codes: 0 no errors, 1 errors, 2 it cannot be checked or written")]
 pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,

@@ -100,7 +100,7 @@ impl Args {
 fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Row {
     match engine::simulate_with(workload, machine, choice, &mut ()) {
         Ok(report) => Row::of(&report),
-        Err(error) => Row::failed(choice.name.name(), error),
+        Err(error) => Row::failed(choice.name.name(), error.to_string()),
     }
 }
 

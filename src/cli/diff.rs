@@ -3,6 +3,7 @@
 use super::{Ending, Failure, print};
 use ptosim::report::{Diff, Report, columns, group};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -108,16 +109,17 @@ fn folders(before: &Path, after: &Path, limit: Option<f64>) -> Result<Ending, Fa
     let compared = rows.len();
     let mut text = columns(&["result", "before", "after", "change", "", "why"], &rows);
     let mean = 100.0 * (logs / compared as f64).exp_m1();
-    text.push_str(&format!(
-        "\n{compared} compared: {slower} slower, {faster} faster, {} the same; geometric mean {mean:+.2} %\n",
+    let _ = writeln!(
+        text,
+        "\n{compared} compared: {slower} slower, {faster} faster, {} the same; geometric mean {mean:+.2} %",
         compared - slower - faster
-    ));
+    );
     let missing: Vec<&String> = old.difference(&new).collect();
     for name in &missing {
-        text.push_str(&format!("only in {}: {name}\n", before.display()));
+        let _ = writeln!(text, "only in {}: {name}", before.display());
     }
     for name in new.difference(&old) {
-        text.push_str(&format!("only in {}: {name}\n", after.display()));
+        let _ = writeln!(text, "only in {}: {name}", after.display());
     }
     print(&text)?;
     Ok(ending(over > 0 || limit.is_some() && !missing.is_empty()))

@@ -199,21 +199,23 @@ impl PolicyArgs {
     }
 }
 
+/// Where the options about workloads that other programs wrote stand in a help text.
+const IMPORT: &str = "Traces of other programs";
+
 /// The options about workloads that other programs wrote.
 #[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Traces of other programs")]
 struct ImportArgs {
     /// Format of the workload, instead of recognising it; `ptosim convert --list` shows them
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help_heading = IMPORT)]
     from: Option<String>,
     /// Where dependencies come from: recorded, infer (from regions), files (as buffers), all (control ones too)
-    #[arg(long, value_name = "CHOICE", value_parser = edges)]
+    #[arg(long, value_name = "CHOICE", value_parser = edges, help_heading = IMPORT)]
     edges: Option<Edges>,
     /// Mapping rules: worker types, clock and cycles by kernel name
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", help_heading = IMPORT)]
     rules: Option<String>,
     /// A file that belongs to the workload, such as measured times; may be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = IMPORT)]
     with: Vec<PathBuf>,
 }
 

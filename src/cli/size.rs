@@ -11,13 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Find the smallest sizes with which a workload completes, and those with which it is fast
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Workers, costs, rings and rules are those of the machine; its sizes do not matter. Each size is searched with the others
+Workers, costs, rings and rules are those of the machine; its sizes do not matter. Each size is searched with the others \
 unlimited, then all together. Ctrl-C ends the search and shows what was found.
 
 Examples:
   ptosim size bgemm --machine a2a3
   ptosim size trace.jsonl --machine a2a3 --within 5% --svg sizes.svg
-  ptosim size trace.jsonl --json - | jq .smallest.limits")]
+  ptosim size trace.jsonl --json - | jq .smallest.limits
+
+Exit codes: 0 all sizes found, 1 stopped by Ctrl-C or no size completes, 2 it cannot be run or written")]
 pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,

@@ -1,35 +1,39 @@
 //! `ptosim sweep`: many runs, kept on disk as they come, and what they say.
 
-use super::size::progress_bar;
+use super::size::{progress_bar, stop_on_interrupt};
 use super::{Ending, Failure, print};
 use ptosim::report::group;
-use ptosim::sweep::{self, MANY_RUNS, Plan, Row, Shard, Spec, Store};
+use ptosim::sweep::{self, MANY_RUNS, Plan, Shard, Spec, Store};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
 /// Run a workload over many settings, policies and workloads, and compare
 #[derive(clap::Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-A specification in TOML:
-  workload = [\"bgemm:batch=2,m=8,n=8\", \"trace.jsonl.gz\"]
+A specification in TOML, every combination of which is run:
+  workload = [\"bgemm:batch=2,m=8,n=8\", \"bgemm:scope=batch\"]    # generators or trace files
   machine = \"a2a3\"
   policy = [\"pto\", \"heft\"]
-  samples = 100                                        # a random sample (seed = 1) instead of every combination
   [generator]
-  k = [4, 8]                                           # parameters of the generators
+  k = [4, 8]                                         # parameters of generators
   [set]
   \"limits.window\" = { from = 64, to = 4096, times = 2 }
   \"workers.clusters\" = { from = 4, to = 24, step = 4 }
-  [[list]]                                             # or points one by one
-  \"limits.window\" = 64
 
-The folder gets results.jsonl and results.csv while it runs, and summary.txt and report.html at the end. A sweep that was
-killed goes on where it was when it is started again.
+With samples = 100 and seed = 1 at the top it is a random sample of them; with a table [[list]] for each point it is those \
+points.
+
+The folder gets results.jsonl and results.csv while it runs, and summary.txt and report.html at the end. A sweep that was \
+stopped with Ctrl-C or killed goes on where it was when it is started again.
 
 Examples:
   ptosim sweep windows.toml --out windows
   ptosim sweep windows.toml --out part1 --shard 1/2    on one host, and 2/2 on another
-  ptosim sweep merge windows.toml part1 part2 --out windows"
+  ptosim sweep merge windows.toml part1 part2 --out windows
+
+Exit codes: 0 all runs are there, however they ended; 1 some are missing; 2 it cannot be run or written"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -80,6 +84,7 @@ fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
             "{path}: a sweep of {points} runs; --yes starts it, samples = 1000 draws some of them"
         )));
     }
+    let stop = stop_on_interrupt()?;
     let plan = Plan::new(spec)?;
     let identities = plan.identities();
     let out = args.out.clone().unwrap_or_else(|| path.trim_end_matches(".toml").to_owned());
@@ -87,14 +92,22 @@ fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
     let missing = plan.missing(&identities, args.shard, &store.done());
     let bar = progress_bar();
     bar.set_length(missing.len() as u64);
-    sweep::run(&plan, &identities, &missing, &mut store, &|| bar.inc(1))?;
+    let progress = || {
+        bar.inc(1);
+        // Ordering: Relaxed; a wish that may come a run later.
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    sweep::run(&plan, &identities, &missing, &mut store, &progress)?;
     bar.finish_and_clear();
-    let rows = store.in_order(&identities);
-    let left = plan.missing(&identities, Shard::ALL, &store.done()).len();
-    let (summary, page) = tell(&plan, &rows, left as u64);
-    store.finish(&identities, &summary, &page)?;
+    let left = plan.missing(&identities, args.shard, &store.done()).len();
+    let summary = conclude(&plan, &identities, store)?;
     print(&format!("{summary}\nresults.jsonl, results.csv, summary.txt and report.html are in {out}\n"))?;
-    Ok(Ending::Good)
+    if left == 0 {
+        return Ok(Ending::Good);
+    }
+    let (left, of) = (group(left as u64), group(missing.len() as u64));
+    print(&format!("stopped before the end: {left} of {of} runs were not made; start it again to go on\n"))?;
+    Ok(Ending::Bad)
 }
 
 fn merge(spec: &str, folders: &[String], out: &str) -> Result<Ending, Failure> {
@@ -106,17 +119,17 @@ fn merge(spec: &str, folders: &[String], out: &str) -> Result<Ending, Failure> {
     for row in rows.into_iter().filter(|row| !done.contains(&row.id)) {
         store.append(row)?;
     }
-    let rows = store.in_order(&identities);
     let left = plan.missing(&identities, Shard::ALL, &store.done()).len();
-    let (summary, page) = tell(&plan, &rows, left as u64);
-    store.finish(&identities, &summary, &page)?;
-    print(&summary)?;
+    print(&conclude(&plan, &identities, store)?)?;
     Ok(if left == 0 { Ending::Good } else { Ending::Bad })
 }
 
-fn tell(plan: &Plan, rows: &[Row], left: u64) -> (String, String) {
-    let keys = plan.keys();
-    let summary = sweep::summarize(rows, &keys);
-    let text = sweep::render(&plan.spec.name, rows, &summary, left);
-    (anstream::adapter::strip_str(&text).to_string(), sweep::page(&plan.spec.name, rows, &keys))
+/// Writes everything that the results say into their folder, and gives the summary.
+fn conclude(plan: &Plan, identities: &[String], store: Store) -> Result<String, Failure> {
+    let left = plan.missing(identities, Shard::ALL, &store.done()).len();
+    let (rows, keys, name) = (store.in_order(identities), plan.keys(), &plan.spec.name);
+    let coloured = sweep::render(name, &rows, &sweep::summarize(&rows, &keys), left as u64);
+    let summary = anstream::adapter::strip_str(&coloured).to_string();
+    store.finish(identities, &summary, &sweep::page(name, &rows, &keys))?;
+    Ok(summary)
 }

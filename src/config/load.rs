@@ -4,7 +4,7 @@
 
 use super::builtin::{BUILTINS, Builtin};
 use super::machine::{ConfigError, Machine, Workers};
-use super::nearest::nearest;
+use crate::nearest::nearest;
 use serde_json::Value;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};

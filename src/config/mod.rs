@@ -4,7 +4,6 @@ mod builtin;
 mod bytes;
 mod load;
 pub mod machine;
-mod nearest;
 mod preset;
 #[cfg(test)]
 mod tests;
@@ -16,4 +15,3 @@ pub use machine::{
     ConfigError, FanoutOrder, Hazards, Limits, Machine, OnReadyFull, OrchestratorCosts, Rules, SchedulerCosts,
     ScopeHold, WorkerCosts, Workers,
 };
-pub use nearest::nearest;

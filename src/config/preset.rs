@@ -1,7 +1,7 @@
 //! Scheduler costs from what single operations cost: `cost.preset` = none, low, mid or high.
 
 use super::machine::SchedulerCosts;
-use super::nearest::nearest;
+use crate::nearest::nearest;
 
 /// The key that takes the name of a preset.
 pub(super) const KEY: &str = "cost.preset";

@@ -181,7 +181,7 @@ fn kernels(subject: &Subject<'_>) -> BTreeMap<Option<Symbol>, usize> {
 
 /// Kernels on the cube and the two vectors; -1 is none.
 fn triple(task: &Task, kernel: usize) -> [i64; 3] {
-    let kernel = kernel as i64;
+    let kernel = i64::try_from(kernel).expect("kernels are counted in memory");
     match task.kind {
         TaskType::None => [-1, -1, -1],
         TaskType::Cube => [kernel, -1, -1],

@@ -3,7 +3,7 @@
 use super::expr::Expr;
 use crate::config::ConfigError;
 use crate::id::TaskType;
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -4,7 +4,8 @@
 
 use super::settings::{self, Field, Kind};
 use super::{Name, bmf, cyber, orleans, ray};
-use crate::config::{ConfigError, Machine, nearest};
+use crate::config::{ConfigError, Machine};
+use crate::nearest::nearest;
 use serde::Deserialize;
 use std::path::Path;
 

@@ -88,7 +88,8 @@ impl OwnQueues {
         self.place_gangs(TaskType::Mix, stage);
         self.serve(stage);
         let gangs = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
-        if gangs.into_iter().fold(false, |placed, kind| self.place_gangs(kind, stage) || placed) {
+        let placed = gangs.map(|kind| self.place_gangs(kind, stage));
+        if placed.contains(&true) {
             self.serve(stage);
         }
     }

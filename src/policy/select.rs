@@ -1,7 +1,8 @@
 //! The policies by name.
 
 use super::Config;
-use crate::config::{ConfigError, nearest};
+use crate::config::ConfigError;
+use crate::nearest::nearest;
 use std::fmt;
 use std::str::FromStr;
 

@@ -3,7 +3,8 @@
 //! TOML files and Apollo's text-proto files give the same [`Node`]s. [`check`] names every mistake with file, line, value
 //! and remedy, and hands on plain JSON, from which the configuration types are filled.
 
-use crate::config::{ConfigError, nearest};
+use crate::config::ConfigError;
+use crate::nearest::nearest;
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 

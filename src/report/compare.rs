@@ -89,8 +89,8 @@ impl Row {
     }
 
     /// The row of a policy that could not run the workload.
-    pub fn failed(policy: &str, error: impl ToString) -> Row {
-        Row { policy: policy.into(), error: Some(error.to_string()), result: None }
+    pub fn failed(policy: &str, error: String) -> Row {
+        Row { policy: policy.into(), error: Some(error), result: None }
     }
 
     /// Whether every task was completed.
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_winner_is_named_with_the_account_it_saves() {
-        let told = verdict(&[row("pto", 200, 150), row("heft", 100, 50), Row::failed("bmf", "no nodes")]);
+        let told = verdict(&[row("pto", 200, 150), row("heft", 100, 50), Row::failed("bmf", "no nodes".into())]);
         assert_eq!(
             told,
             "heft wins with 100 cycles. That is 50 % less than pto needs (200). Under heft workers spend 100 cycles \
@@ -362,7 +362,7 @@ mod tests {
         let told = verdict(&[row("pto", 150, 0), row("lifo", 150, 0)]);
         assert!(told.starts_with("All 2 end after 150 cycles"), "{told}");
         assert!(told.ends_with("It is 50 % over the lower bound of 100."), "{told}");
-        assert_eq!(verdict(&[Row::failed("bmf", "no")]), "No policy completed every task.");
+        assert_eq!(verdict(&[Row::failed("bmf", "no".into())]), "No policy completed every task.");
     }
 
     #[test]

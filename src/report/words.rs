@@ -43,7 +43,7 @@ pub(super) fn about(share: f64) -> String {
 }
 
 /// A count with its noun: `1 task`, `2 tasks`.
-pub(super) fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", group(number))
 }

@@ -32,7 +32,7 @@ use crate::workload::{Program, Workload};
 use search::Searcher;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
-use trial::Trials;
+use trial::{Trials, shortfall};
 
 /// Bytes of a slot of our window.
 const SLOT_BYTES: u64 = 128;
@@ -176,7 +176,7 @@ pub fn memory(limits: &Limits) -> (u64, u64) {
 /// Finds the sizes that `workload` needs on `machine`, whose own sizes do not matter.
 ///
 /// # Errors
-/// When the workload cannot be read, or asks for what no size can give.
+/// When the workload cannot be read, asks for what no size can give, or does not complete whatever the sizes.
 pub fn size(workload: &dyn Workload, machine: &Machine, request: &Request) -> Result<Sizing, RunError> {
     let program = Program::load(workload)?;
     let graph = Graph::load(&program, machine)?;
@@ -185,9 +185,10 @@ pub fn size(workload: &dyn Workload, machine: &Machine, request: &Request) -> Re
     let mut unlimited = machine.clone();
     unlimited.limits = roomy(&machine.limits, &holding, graph.n_edges() as u64);
     let report = trials.report(&unlimited.limits)?;
-    if let Some(deadlock) = &report.deadlock {
-        let message = format!("no size helps: with all of them unlimited the run still gets stuck at {}", deadlock.at);
-        return Err(RunError::Task(message));
+    if let Some(reason) = shortfall(&report) {
+        return Err(RunError::Stuck(format!(
+            "no size helps: with all of them unlimited the run still ends badly: {reason}"
+        )));
     }
     let high_water = Sizes {
         window: report.high_water.rings.iter().map(|ring| ring.window).max().unwrap_or(0),

@@ -3,22 +3,25 @@
 use super::picture::bar;
 use super::{Answer, Kind, Point, Proven, Sizes, Sizing, Together};
 use crate::config::format_bytes;
-use crate::report::{columns, group};
+use crate::report::{columns, count, group};
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Points of a curve that the text shows.
 const SHOWN: usize = 16;
+/// Pairs of sizes of which the larger one is slower that the text shows.
+const PAIRS: usize = 4;
 
 /// What was found, as people read it.
 #[must_use]
 pub fn render(sizing: &Sizing) -> String {
     let Sizing { workload, machine, policy, rings, tasks, unlimited, .. } = sizing;
-    let plural = if *rings == 1 { "" } else { "s" };
     let mut text = format!(
-        "{workload} on {machine} under {policy}: {} tasks, {rings} ring{plural}; {} cycles when nothing is ever full\n\n",
-        group(*tasks),
-        group(unlimited.makespan)
+        "{workload} on {machine} under {policy}: {}, {}; {} when nothing is ever full\n\n",
+        count(*tasks, "task"),
+        count((*rings).into(), "ring"),
+        count(unlimited.makespan, "cycle")
     );
     let rows: Vec<Vec<String>> = sizing.answers.iter().map(|answer| row(answer, &sizing.high_water)).collect();
     let within = format!("within {} %", sizing.within * 100.0);
@@ -35,8 +38,8 @@ pub fn render(sizing: &Sizing) -> String {
     }
     let _ = writeln!(
         text,
-        "{} runs{}",
-        group(sizing.runs),
+        "{}{}",
+        count(sizing.runs, "run"),
         if sizing.is_interrupted { "; stopped before the end" } else { "" }
     );
     text
@@ -47,13 +50,18 @@ pub fn render(sizing: &Sizing) -> String {
 /// # Errors
 /// When it cannot be written.
 pub fn write_json(sizing: &Sizing, mut writer: impl Write) -> io::Result<()> {
-    let mut value = serde_json::to_value(sizing)?;
-    let fields = value.as_object_mut().expect("a search is a table");
-    fields.insert("format".into(), "ptosim-size".into());
-    fields.insert("version".into(), 1.into());
-    serde_json::to_writer_pretty(&mut writer, &value)?;
+    serde_json::to_writer_pretty(&mut writer, &Document { format: "ptosim-size", version: 1, sizing })?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// A search as it stands in a file.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    sizing: &'a Sizing,
 }
 
 fn amount(kind: Kind, size: u64) -> String {
@@ -112,7 +120,7 @@ fn curve(answer: &Answer, sizing: &Sizing) -> String {
         let pairs: Vec<String> = answer
             .slower_when_larger
             .iter()
-            .take(4)
+            .take(PAIRS)
             .map(|&(small, large)| format!("{} → {}", amount(answer.kind, small), amount(answer.kind, large)))
             .collect();
         let _ = writeln!(text, "larger is not always faster here: slower at {}", pairs.join(", "));
@@ -123,7 +131,8 @@ fn curve(answer: &Answer, sizing: &Sizing) -> String {
     text
 }
 
-/// The points of a curve, or those that matter when there are too many: the answers, their neighbours and powers of two.
+/// The points of a curve, or those that matter when there are too many: the answers, their neighbours, powers of two, and
+/// those that show that larger is slower.
 fn thinned(answer: &Answer) -> Vec<&Point> {
     if answer.curve.len() <= SHOWN {
         return answer.curve.iter().collect();
@@ -132,10 +141,12 @@ fn thinned(answer: &Answer) -> Vec<&Point> {
     let fast = answer.fast.as_ref().map(|fast| fast.size);
     let last = answer.curve.last().map(|point| point.size);
     let wanted = [smallest, fast, answer.knee, last];
+    let bends: Vec<u64> =
+        answer.slower_when_larger.iter().take(PAIRS).flat_map(|&(small, large)| [small, large]).collect();
     let is_wanted = |index: usize| {
         let near = |at: usize| answer.curve.get(at).is_some_and(|point| wanted.contains(&Some(point.size)));
         let size = answer.curve[index].size;
-        near(index) || near(index + 1) || (size.is_power_of_two() && Some(size) > smallest)
+        near(index) || near(index + 1) || bends.contains(&size) || (size.is_power_of_two() && Some(size) > smallest)
     };
     let points = answer.curve.iter().enumerate();
     points.filter(|(index, _)| is_wanted(*index)).map(|(_, point)| point).collect()

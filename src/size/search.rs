@@ -105,7 +105,8 @@ impl Searcher<'_> {
         if next >= enough {
             return self.proven(kind, others, enough, true);
         }
-        let size = self.leap(kind, others, next)?;
+        let below = scale.below(next).expect("smaller sizes were tried");
+        let size = self.leap(kind, others, below)?;
         self.proven(kind, others, size, false)
     }
 
@@ -129,6 +130,7 @@ impl Searcher<'_> {
         let Some(less) = self.scale(kind).below(size) else { return Ok(Proven { size, is_proven, below: None }) };
         let below = match self.trials.run(&kind.with(others, less))? {
             Trial::Stuck(reason) => Some(reason),
+            // Every smaller size was run and did not complete, or is below what scopes hold.
             Trial::Completes(_) => unreachable!("{} = {less} was ruled out and completes", kind.key()),
         };
         Ok(Proven { size, is_proven, below })

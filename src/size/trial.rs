@@ -4,7 +4,7 @@ use super::{Kind, Request, Sizes};
 use crate::config::{Limits, Machine};
 use crate::engine::{RunError, simulate_with};
 use crate::policy::Choice;
-use crate::report::Report;
+use crate::report::{Outcome, Report};
 use crate::workload::Program;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -82,13 +82,7 @@ impl<'a> Trials<'a> {
             return Err(Halt::Stopped);
         }
         let trial = match simulate_with(self.program, &self.with(limits), self.choice, &mut ()) {
-            Ok(report) => match report.deadlock {
-                None => Trial::Completes(report.makespan),
-                Some(stuck) => Trial::Stuck(match stuck.task {
-                    Some(task) => format!("deadlock on {} of ring {} at task {task}", stuck.resource, stuck.ring),
-                    None => format!("deadlock in ring {}", stuck.ring),
-                }),
-            },
+            Ok(report) => shortfall(&report).map_or(Trial::Completes(report.makespan), Trial::Stuck),
             Err(RunError::TooLarge { message, .. }) => Trial::Stuck(message),
             Err(error) => return Err(Halt::Failed(error)),
         };
@@ -131,6 +125,26 @@ impl<'a> Trials<'a> {
         // Ordering: numbers to show.
         let done = self.done.fetch_add(1, Relaxed) + 1;
         (self.progress)(done, self.known.load(Relaxed).max(done));
+    }
+}
+
+/// Why a run did not complete, if it did not.
+pub(super) fn shortfall(report: &Report) -> Option<String> {
+    let ended = &report.ended;
+    match report.outcome {
+        Outcome::Completed => None,
+        Outcome::Deadlock => Some(match report.deadlock.as_ref().map(|stuck| (stuck, stuck.task)) {
+            Some((stuck, Some(task))) => {
+                format!("deadlock on {} of ring {} at task {task}", stuck.resource, stuck.ring)
+            }
+            Some((stuck, None)) => format!("deadlock at cycle {}: the {} keeps tasks back", stuck.at, stuck.resource),
+            None => format!("deadlock at cycle {}", report.finish),
+        }),
+        Outcome::Failed => Some(format!(
+            "of {} tasks {} fail, {} are dropped and {} cancelled",
+            report.tasks, ended.failed, ended.dropped, ended.cancelled
+        )),
+        Outcome::Timeout => Some(format!("time-out at cycle {}", report.finish)),
     }
 }
 

@@ -5,11 +5,12 @@ use super::plan::Plan;
 use super::row::Row;
 use super::store::Store;
 use crate::engine::{RunError, simulate_with};
-use crate::report::OutputError;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// Runs points of a plan; `identities` are those of all points, `progress` is told of every run that is stored.
+/// Runs points of a plan; `identities` are those of all points. `progress` is told of every run that is stored, and no run
+/// begins after it has said `Break`.
 ///
 /// # Errors
 /// When a result cannot be stored; the others are.
@@ -18,16 +19,18 @@ pub fn run(
     identities: &[String],
     points: &[u64],
     store: &mut Store,
-    progress: &(dyn Fn() + Sync),
+    progress: &(dyn Fn() -> ControlFlow<()> + Sync),
 ) -> Result<(), SweepError> {
     let store = Mutex::new(store);
-    points.par_iter().try_for_each(|&index| {
+    let ended = points.par_iter().try_for_each(|&index| {
         let row = result(plan, index, identities[index as usize].clone());
-        store.lock().expect("nobody panics while holding the store").append(row)?;
-        progress();
-        Ok::<(), OutputError>(())
-    })?;
-    Ok(())
+        let stored = store.lock().expect("nobody panics while holding the store").append(row);
+        match stored {
+            Ok(()) => progress().map_break(Ok),
+            Err(error) => ControlFlow::Break(Err(error)),
+        }
+    });
+    Ok(ended.break_value().unwrap_or(Ok(()))?)
 }
 
 fn result(plan: &Plan, index: u64, id: String) -> Row {

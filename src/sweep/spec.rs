@@ -2,7 +2,8 @@
 
 use super::SweepError;
 use super::axis::{Axis, Key, is_range};
-use crate::config::{Machine, nearest};
+use crate::config::Machine;
+use crate::nearest::nearest;
 use crate::policy::{Config, Name};
 use crate::workload::generate;
 use std::path::Path;
@@ -171,8 +172,9 @@ impl Reader<'_> {
         let entries =
             entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
         let n_common = axes.len();
+        let has_common_workload = !axes[0].values.is_empty();
         let mut points = Vec::new();
-        for entry in entries {
+        for (nth, entry) in entries.iter().enumerate() {
             let table = entry.get_ref().as_table();
             let table =
                 table.ok_or_else(|| self.wrong(entry.span().start, "a point of the list is a table: [[list]]"))?;
@@ -187,10 +189,14 @@ impl Reader<'_> {
                 })?;
                 point.push(place(axes, axis.key, value));
             }
+            if !has_common_workload && point.iter().all(|&(axis, _)| axis != 0) {
+                let message = format!(
+                    "point {} of the list has no workload; give it one, or all of them with workload = \"bgemm\" at the top",
+                    nth + 1
+                );
+                return Err(self.wrong(entry.span().start, &message));
+            }
             points.push(point);
-        }
-        if axes[0].values.is_empty() {
-            return Err(self.wrong(0, "no workload; write workload = \"bgemm\" or one for each point of the list"));
         }
         let complete = |point: Vec<(usize, usize)>| {
             let mut indices = vec![0; n_common];
@@ -216,7 +222,8 @@ impl Reader<'_> {
                     Key::Set(key) => {
                         for machine in &machines {
                             let set = machine.clone().set(key, value);
-                            set.map_err(|error| self.wrong(self.offset(document, "set", key), &error.to_string()))?;
+                            let at = || offset(document, &axis.key.name(), value);
+                            set.map_err(|error| self.wrong(at(), &error.to_string()))?;
                         }
                     }
                     Key::Generator(key) => self.check_parameter(document, key, value, of(&Key::Workload))?,
@@ -239,7 +246,7 @@ impl Reader<'_> {
         value: &str,
         workloads: &[String],
     ) -> Result<(), SweepError> {
-        let offset = self.offset(document, "generator", key);
+        let offset = offset(document, &Key::Generator(key.into()).name(), value);
         for workload in workloads {
             if Path::new(workload).exists() || workload == "-" {
                 let message = format!("generator.{key} means nothing to the file {workload}; leave one of them out");
@@ -251,21 +258,26 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Where the value of a key of a table stands.
-    fn offset(&self, document: &DeTable, table: &str, key: &str) -> usize {
-        let mut found = Vec::new();
-        if let Some(table) = document.get(table).and_then(|value| value.get_ref().as_table()) {
-            leaves(table, "", &mut found);
-        }
-        let in_table = found.iter().find(|(path, _)| path == key).map(|(_, value)| value.span().start);
-        in_table.or_else(|| document.get("list").map(|list| list.span().start)).unwrap_or(0)
-    }
-
     fn text_of(&self, document: &DeTable, name: &str) -> Result<Option<String>, SweepError> {
         let Some(value) = document.get(name) else { return Ok(None) };
         let text = value.get_ref().as_str().map(ToOwned::to_owned);
         text.map(Some).ok_or_else(|| self.wrong(value.span().start, &format!("{name} must be a text in quotes")))
     }
+}
+
+/// Where a value of a key stands, in the tables or in the list.
+fn offset(document: &DeTable, name: &str, value: &str) -> usize {
+    let table = |name: &str| document.get(name).and_then(|table| table.get_ref().as_table());
+    let points = document.get("list").and_then(|list| list.get_ref().as_array()).into_iter().flatten();
+    let mut found = Vec::new();
+    table("set").into_iter().for_each(|table| leaves(table, "", &mut found));
+    table("generator").into_iter().for_each(|table| leaves(table, "generator.", &mut found));
+    points.filter_map(|point| point.get_ref().as_table()).for_each(|point| leaves(point, "", &mut found));
+    let has_value = |found: &DeValue| {
+        Axis::read(Key::Set(name.into()), found).is_ok_and(|axis| axis.values.iter().any(|known| known == value))
+    };
+    let place = found.iter().find(|(path, found)| path == name && has_value(found.get_ref()));
+    place.map_or(0, |(_, found)| found.span().start)
 }
 
 /// A generator with one more parameter, or another value of one it has.
@@ -353,6 +365,12 @@ mod tests {
         assert!(wrong("workload = 'chain'\npolicy = 'ptoo'").contains("did you mean `pto`"));
         assert!(wrong("workload = 'chain'\n[generator]\nm = 4\n").starts_with("s.toml:3: "));
         assert!(wrong("workload = 'chain'\nsamples = 0").contains("at least 1"));
+        let list =
+            |point: &str| wrong(&format!("workload = 'chain'\n[[list]]\n'limits.window' = 64\n[[list]]\n{point}\n"));
+        assert!(list("'limits.windw' = 64").starts_with("s.toml:5: unknown key"));
+        assert!(list("'limits.window' = 'x'").starts_with("s.toml:5: "));
+        assert!(list("'generator.m' = 2").starts_with("s.toml:5: "));
+        assert!(wrong("[[list]]\nworkload = 'chain'\n[[list]]\npolicy = 'lifo'\n").starts_with("s.toml:3: point 2"));
     }
 
     #[test]

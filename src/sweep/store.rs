@@ -20,6 +20,8 @@ const CSV: &str = "results.csv";
 pub struct Store {
     folder: PathBuf,
     json: File,
+    /// Bytes of whole lines.
+    json_bytes: u64,
     csv: File,
     keys: Vec<String>,
     /// By identity.
@@ -42,8 +44,8 @@ impl Store {
         let open = || File::options().read(true).append(true).create(true).open(&json_path);
         let json = open().map_err(|error| output(&json_path, error))?;
         lock(&json, &folder)?;
-        let (rows, whole_bytes) = read(&json_path)?;
-        json.set_len(whole_bytes).map_err(|error| output(&json_path, error))?;
+        let (rows, json_bytes) = read(&json_path)?;
+        json.set_len(json_bytes).map_err(|error| output(&json_path, error))?;
         let known: HashSet<&String> = identities.iter().collect();
         let foreign = rows.iter().filter(|row| !known.contains(&row.id)).count();
         if foreign > 0 {
@@ -56,7 +58,7 @@ impl Store {
         rewrite(&csv_path, |writer| write_csv(rows.iter(), &keys, writer))?;
         let csv = File::options().append(true).open(&csv_path).map_err(|error| output(&csv_path, error))?;
         let rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-        Ok(Store { folder, json, csv, keys, rows })
+        Ok(Store { folder, json, json_bytes, csv, keys, rows })
     }
 
     /// Identities of the results there are.
@@ -70,7 +72,13 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, row: Row) -> Result<(), OutputError> {
-        self.json.write_all(row.line().as_bytes()).map_err(|error| output(&self.folder.join(JSON), error))?;
+        let line = row.line();
+        if let Err(error) = self.json.write_all(line.as_bytes()) {
+            // Half a line must not stand before the next one. If even this fails, opening the folder again tells the line.
+            let _ = self.json.set_len(self.json_bytes);
+            return Err(output(&self.folder.join(JSON), error));
+        }
+        self.json_bytes += line.len() as u64;
         let mut line = csv::Writer::from_writer(Vec::new());
         let written = line.write_record(cells(&row, &self.keys)).map_err(io::Error::from);
         let line = written.and_then(|()| line.into_inner().map_err(csv::IntoInnerError::into_error));

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use crate::config::format_bytes;
-use crate::report::{columns, group};
+use crate::report::{columns, count, group};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -136,8 +136,8 @@ fn effect(rows: &[Row], key: &str, fastest: &BTreeMap<&str, u64>) -> Option<Effe
 pub fn render(name: &str, rows: &[Row], summary: &Summary, missing: u64) -> String {
     let outcomes: Vec<String> =
         summary.outcomes.iter().map(|(outcome, count)| format!("{} {outcome}", group(*count as u64))).collect();
-    let left = if missing == 0 { String::new() } else { format!("; {} runs are still missing", group(missing)) };
-    let mut text = format!("{name}: {} runs: {}{left}\n", group(rows.len() as u64), outcomes.join(", "));
+    let left = if missing == 0 { String::new() } else { format!("; {} still missing", count(missing, "run")) };
+    let mut text = format!("{name}: {}: {}{left}\n", count(rows.len() as u64, "run"), outcomes.join(", "));
     for best in &summary.best {
         let row = &rows[best.run];
         let _ = write!(text, "\n{}: best {} cycles: {}\n", best.workload, group(row.makespan), told(row));
@@ -146,7 +146,7 @@ pub fn render(name: &str, rows: &[Row], summary: &Summary, missing: u64) -> Stri
             vec![group(row.makespan), row.workers.to_string(), format_bytes(row.memory), told(row)]
         };
         let front: Vec<Vec<String>> = best.front.iter().take(SHOWN).map(cells).collect();
-        let _ = writeln!(text, "trade-offs that nothing beats ({} runs):", best.front.len());
+        let _ = writeln!(text, "trade-offs that nothing beats ({}):", count(best.front.len() as u64, "run"));
         text.push_str(&columns(&["cycles", "workers", "memory", "with"], &front));
     }
     for effect in &summary.effects {
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(summary.effects.len(), 1);
         assert!((summary.effects[0].range - 2.0).abs() < 1e-9);
         assert_eq!((summary.effects[0].values[1].runs, summary.effects[0].values[1].completed), (2, 1));
-        assert!(render("s", &rows, &summary, 1).contains("1 runs are still missing"));
+        assert!(render("s", &rows, &summary, 1).contains("1 run still missing"));
     }
 }

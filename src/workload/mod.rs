@@ -8,7 +8,6 @@ pub mod binary;
 pub mod builder;
 pub mod generate;
 pub mod import;
-pub(crate) mod nearest;
 mod program;
 mod symbols;
 pub mod task;
@@ -23,6 +22,7 @@ pub use trace::{Stdin, TraceFile};
 pub use write::{WriteError, write_trace};
 
 use crate::id::BufferId;
+use crate::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
     if known.clone().any(|known| known == name) {
         return generate::generator(spec);
     }
-    let remedy = match nearest::nearest(name, &mut known) {
+    let remedy = match nearest(name, &mut known) {
         _ if Path::new(spec).is_dir() => "it is a folder, name a file in it".into(),
         Some(near) => format!("nearest: \"{near}\""),
         None => "`gen --list` shows the generators".into(),

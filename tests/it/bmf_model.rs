@@ -43,7 +43,7 @@ fn case(seed: u64) -> Case {
     let tasks = (0..n_tasks)
         .map(|task| Task {
             node: if is_staged { task * n_nodes / n_tasks } else { random.below(n_nodes) },
-            timestamp: random.below(20) as i64,
+            timestamp: i64::try_from(random.below(20)).expect("a small number"),
             cycles: random.below(30) as u64,
             deps: (0..random.below(4)).filter(|_| task > 0).map(|_| random.below(task.max(1))).collect(),
         })
@@ -186,8 +186,8 @@ impl Model<'_> {
             self.dispatch(&mut busy);
             if let Some(end) = busy.iter().flatten().map(|&(_, end)| end).min() {
                 self.now = end;
-                for worker in 0..busy.len() {
-                    if let Some((task, _)) = busy[worker].take_if(|(_, until)| *until == end) {
+                for worker in &mut busy {
+                    if let Some((task, _)) = worker.take_if(|(_, until)| *until == end) {
                         self.complete(task);
                     }
                 }

@@ -138,7 +138,7 @@ fn declared_nodes_of_bmf_run_on_their_own_queue_one_task_at_a_time() {
         on_any_workers(&mut program, &mut machine, n_workers);
         with_fields(&mut program, |task, _| PolicyFields {
             node: Some((hash(seed, task + 10) % n_nodes) as i32),
-            timestamp: Some((hash(seed, task + 500) % 30) as i64),
+            timestamp: Some((hash(seed, task + 500) % 30).cast_signed()),
             ..PolicyFields::default()
         });
         let queue = |node: u64| hash(seed, node as usize + 2000) as u32 % n_workers;
@@ -259,7 +259,7 @@ fn the_order_of_tables_in_a_policy_file_changes_nothing() {
     let (mut program, _) = programs::random(7);
     on_any_workers(&mut program, &mut machine, 2);
     with_fields(&mut program, |task, _| PolicyFields {
-        node: Some(task as i32 % 2),
+        node: Some(i32::from(task % 2 == 1)),
         source: Some(["a", "b"][task % 2].into()),
         ..PolicyFields::default()
     });

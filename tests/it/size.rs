@@ -4,18 +4,19 @@ use crate::model::{self, Ending};
 use crate::program::Program;
 use crate::programs;
 use ptosim::config::{Limits, Machine};
-use ptosim::engine::simulate;
-use ptosim::policy::Choice;
+use ptosim::engine::{RunError, simulate, simulate_with};
+use ptosim::policy::{Choice, Name};
+use ptosim::report::Outcome;
 use ptosim::size::{Kind, Proven, Request, Sizes, Sizing, size};
-use ptosim::workload;
+use ptosim::workload::{self, Builder, Workload};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const SEEDS: u64 = 1_000;
 
-fn find(program: &dyn workload::Workload, machine: &Machine, within: f64) -> Option<Sizing> {
-    let request = Request { choice: &Choice::default(), within, stop: &AtomicBool::new(false), progress: &|_, _| () };
-    size(program, machine, &request).ok()
+fn find(program: &dyn Workload, machine: &Machine, choice: &Choice) -> Result<Sizing, RunError> {
+    let request = Request { choice, within: 0.01, stop: &AtomicBool::new(false), progress: &|_, _| () };
+    size(program, machine, &request)
 }
 
 fn with(machine: &Machine, limits: &Sizes) -> Machine {
@@ -41,7 +42,7 @@ fn below(kind: Kind, size: u64, spare: u64) -> Option<u64> {
 }
 
 fn verify(program: &Program, machine: &Machine) -> Result<usize, String> {
-    let Some(sizing) = find(program, machine, 0.01) else { return Ok(0) };
+    let Ok(sizing) = find(program, machine, &Choice::default()) else { return Ok(0) };
     let unlimited = with(machine, &sizing.unlimited.limits);
     let spare = machine.limits.spare;
     for answer in &sizing.answers {
@@ -100,11 +101,82 @@ fn answers_are_the_smallest_on_random_programs() {
     assert!(bent > 0, "some programs are slower with larger sizes");
 }
 
+/// Every answer completes under a policy, and one step less does not; whether there is an answer at all.
+fn verify_under(program: &Program, machine: &Machine, choice: &Choice) -> Result<bool, String> {
+    let Ok(sizing) = find(program, machine, choice) else { return Ok(false) };
+    let completes = |machine: &Machine| {
+        simulate_with(program, machine, choice, &mut ()).is_ok_and(|report| report.outcome == Outcome::Completed)
+    };
+    let expect = |machine: &Machine, kind: Kind, size: u64| {
+        if !completes(&changed(machine, kind, size)) {
+            return Err(format!("{kind:?} of {size} does not complete"));
+        }
+        let less = below(kind, size, machine.limits.spare).filter(|&less| less > 0 || kind != Kind::Heap);
+        match less.filter(|&less| completes(&changed(machine, kind, less))) {
+            Some(less) => Err(format!("{kind:?} of {less} completes, but {size} is the answer")),
+            None => Ok(()),
+        }
+    };
+    let unlimited = with(machine, &sizing.unlimited.limits);
+    for answer in &sizing.answers {
+        expect(&unlimited, answer.kind, answer.smallest.as_ref().ok_or("no answer")?.size)?;
+    }
+    let smallest = with(machine, &sizing.smallest.as_ref().ok_or("no sizes together")?.limits);
+    Kind::ALL.into_iter().try_for_each(|kind| expect(&smallest, kind, kind.value(&smallest.limits)))?;
+    Ok(true)
+}
+
+#[test]
+fn answers_complete_and_one_step_less_does_not_under_every_policy() {
+    let answered: Vec<(Name, bool)> = (0..SEEDS)
+        .into_par_iter()
+        .map(|seed| {
+            let (program, machine) = programs::random(seed);
+            let name = Name::ALL[seed as usize % Name::ALL.len()];
+            let result = verify_under(&program, &machine, &Choice::of(name));
+            (name, result.unwrap_or_else(|wrong| panic!("seed {seed} under {name:?}: {wrong}\n{}", program.trace())))
+        })
+        .collect();
+    for name in Name::ALL {
+        let answers = answered.iter().filter(|(of, is_answered)| *of == name && *is_answered).count();
+        assert!(answers >= 20, "{answers} programs can be sized under {name:?}");
+    }
+}
+
+/// The smallest pool is the one behind the last that is tried in order, where the search begins to leap.
+#[test]
+fn a_search_that_leaps_misses_no_size_at_its_start() {
+    const TRIED: u64 = 2001;
+    for needed in TRIED..=TRIED + 1 {
+        let mut builder = Builder::new("join");
+        let parts: Vec<_> = (0..needed).map(|_| builder.task("part").vector().cycles(1000).submit()).collect();
+        let mut join = builder.task("join").vector().cycles(1);
+        for part in parts {
+            join = join.after(part);
+        }
+        join.submit();
+        let sizing = find(&builder.build().expect("a program"), &Machine::default(), &Choice::default());
+        let sizing = sizing.expect("it can be sized");
+        let deps = sizing.answers.iter().find(|answer| answer.kind == Kind::Deps).expect("all are answered");
+        assert_eq!(deps.smallest.as_ref().expect("an answer").size, needed);
+    }
+}
+
+#[test]
+fn a_workload_that_never_completes_has_no_sizes() {
+    let mut builder = Builder::new("faulty");
+    let bad = builder.task("bad").vector().cycles(10).fault().submit();
+    builder.task("after").vector().cycles(10).after(bad).submit();
+    let error = find(&builder.build().expect("a program"), &Machine::default(), &Choice::default());
+    let told = error.expect_err("no size helps").to_string();
+    assert!(told.contains("no size helps") && told.contains("1 fail"), "{told}");
+}
+
 #[test]
 fn a_scope_of_a_tile_needs_a_window_of_its_tasks_and_a_heap_of_its_product() {
     let bgemm = workload::open("bgemm:batch=2,m=4,n=4,k=4").expect("a generator");
     let machine = Machine::default();
-    let sizing = find(bgemm.as_ref(), &machine, 0.01).expect("it can be sized");
+    let sizing = find(bgemm.as_ref(), &machine, &Choice::default()).expect("it can be sized");
     let smallest = &sizing.smallest.as_ref().expect("an answer").limits;
     assert_eq!(smallest.window, 8, "one scope holds four products and four sums");
     let enough = with(&machine, smallest);

@@ -1,6 +1,7 @@
 //! `sweep` as its users meet it: killed and resumed, in parts and merged, and with wrong specifications.
 
 use assert_cmd::cargo::cargo_bin;
+use ptosim::sweep::Spec;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -67,7 +68,7 @@ fn a_sweep_killed_ten_times_and_resumed_has_the_same_bytes() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Wait until it has something to lose, then any moment will do.
         let file = folder.path().join("killed/results.jsonl");
-        let lines = || fs::read(&file).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count());
+        let lines = || fs::read_to_string(&file).map_or(0, |text| text.matches('\n').count());
         let before = lines();
         while lines() <= before && child.try_wait().expect("a child").is_none() {
             sleep(Duration::from_micros(200));
@@ -83,6 +84,47 @@ fn a_sweep_killed_ten_times_and_resumed_has_the_same_bytes() {
     same_files(folder.path(), "whole", "killed");
     sweep(folder.path(), "s.toml --out killed");
     same_files(folder.path(), "whole", "killed");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_says_so_and_goes_on_later() {
+    let folder = folder(SPEC);
+    sweep(folder.path(), "s.toml --out whole");
+    let child = command(folder.path(), "s.toml --out stopped").stdout(Stdio::piped()).spawn().expect("it starts");
+    let file = folder.path().join("stopped/results.jsonl");
+    while fs::metadata(&file).map_or(0, |file| file.len()) == 0 {
+        sleep(Duration::from_micros(200));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(killed.success());
+    let output = child.wait_with_output().expect("a child");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("stopped before the end: ") && told.contains("start it again to go on"), "{told}");
+    let stopped = folder.path().join("stopped");
+    assert!(read(&stopped, "summary.txt").contains("still missing") && stopped.join("report.html").is_file());
+    let found = read(&stopped, "results.jsonl").lines().count();
+    assert_eq!(read(&stopped, "results.csv").lines().count(), found + 1);
+    sweep(folder.path(), "s.toml --out stopped");
+    same_files(folder.path(), "whole", "stopped");
+}
+
+/// A limit on the size of files stands for a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_sweep_and_keeps_what_was_stored() {
+    let folder = folder(SPEC);
+    sweep(folder.path(), "s.toml --out whole");
+    let script = format!("trap '' XFSZ; ulimit -f 16; exec {} sweep s.toml --out full", cargo_bin("ptosim").display());
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("sh is there");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("cannot write full/results.jsonl: File too large"), "{told}");
+    let stored = read(&folder.path().join("full"), "results.jsonl");
+    assert!(stored.lines().count() > 10 && stored.ends_with('\n'), "whole lines, and some of them");
+    sweep(folder.path(), "s.toml --out full");
+    same_files(folder.path(), "whole", "full");
 }
 
 #[test]
@@ -106,7 +148,7 @@ fn shards_merged_equal_the_whole() {
     sweep(folder.path(), "s.toml --out whole");
     for part in 1..=3 {
         sweep(folder.path(), &format!("s.toml --shard {part}/3 --out part{part}"));
-        assert!(read(&folder.path().join(format!("part{part}")), "summary.txt").contains("runs are still missing"));
+        assert!(read(&folder.path().join(format!("part{part}")), "summary.txt").contains("runs still missing"));
     }
     let early = call(folder.path(), "merge s.toml part1 part3 --out merged");
     assert_eq!(early.status.code(), Some(1), "a part is missing");
@@ -161,6 +203,11 @@ fn wrong_specifications_are_refused_with_code_2() {
         ("workload = 'chain'\n", "merge s.toml nowhere --out m", "no such results"),
         ("workload = 'chain'\n", "missing.toml", "missing.toml: "),
         ("workload = \n", "s.toml", "s.toml:1: "),
+        (
+            "[[list]]\nworkload = 'chain'\n[[list]]\n'limits.window' = 64\n",
+            "s.toml",
+            "s.toml:3: point 2 of the list has no workload",
+        ),
     ] {
         let folder = folder(spec);
         let output = call(folder.path(), arguments);
@@ -183,4 +230,16 @@ fn a_folder_of_another_sweep_is_left_alone() {
     fs::write(folder.path().join("s.toml"), "workload = ['chain:n=20', 'chain:n=30']\n").expect("room");
     sweep(folder.path(), "s.toml --out r");
     assert!(read(&folder.path().join("r"), "results.jsonl").starts_with(before.trim_end()), "what was there is kept");
+}
+
+#[test]
+fn the_specifications_in_documentation_and_help_are_right() {
+    let help = call(Path::new("."), "--help").stdout;
+    let help = String::from_utf8(help).expect("the program writes UTF-8");
+    for (text, start, end) in [(include_str!("../../docs/sweep.md"), "```toml\n", "```"), (&help, "is run:\n", "\n\n")]
+    {
+        let specification = text.split(start).nth(1).and_then(|rest| rest.split(end).next()).expect("an example");
+        let spec = Spec::parse(specification, "s.toml").unwrap_or_else(|error| panic!("{error}: {specification}"));
+        assert_eq!(spec.n_points(), 2 * 2 * 2 * 7 * 6, "workloads, policies, k, windows, clusters");
+    }
 }

@@ -9,10 +9,11 @@ const LONGEST: usize = 600;
 /// Which modules a module may use; the order is the walk of a task.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("id", &[]),
+    ("nearest", &[]),
     ("sync", &[]),
-    ("kernel", &["id", "config", "workload"]),
-    ("config", &["id", "workload"]),
-    ("workload", &["id", "config", "kernel"]),
+    ("kernel", &["id", "nearest", "config", "workload"]),
+    ("config", &["id", "nearest", "workload"]),
+    ("workload", &["id", "nearest", "config", "kernel"]),
     ("window", &["id", "sync", "config", "workload"]),
     ("machine", &["id", "config", "window", "workload"]),
     ("ledger", &["id", "window", "workload", "report"]),

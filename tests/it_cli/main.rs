@@ -1,6 +1,7 @@
 //! The program as its users meet it: arguments, messages, exit codes, files.
 
 mod arguments;
+mod check;
 mod compare;
 mod generate;
 mod machines;

@@ -7,9 +7,10 @@
 
 use super::conf::{Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, Mode, SchedGroup, Typed};
 use super::cpuset::{Class, affinity, parse_cpuset};
-use crate::config::{ConfigError, Machine, nearest};
+use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
+use crate::nearest::nearest;
 use serde::Serialize;
 
 /// All homes and processors.

@@ -17,9 +17,10 @@ pub use pool::{Handle, Pool, QueueError, Summary, current_context};
 pub use run_queue::{Group, GroupState, Item, Key, LANES, Limits, RunQueue, Tally, Turns};
 
 use super::{Dropped, End, Placement, Policy, Ready, Requests, Stage, Submission};
-use crate::config::{ConfigError, Machine, nearest};
+use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
+use crate::nearest::nearest;
 use crate::window::SlotRef;
 use crate::workload::{Control, PolicyFields, WorkItem};
 use counts::Counts;

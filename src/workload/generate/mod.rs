@@ -25,8 +25,8 @@ mod tree;
 mod values;
 mod wavefront;
 
-use super::nearest::suggestion;
 use super::{Source, Workload, WorkloadError};
+use crate::nearest::suggestion;
 pub use values::Values;
 
 /// One way to make a workload.

@@ -1,7 +1,7 @@
 //! Parameters of a generator: what was typed, checked against what is known.
 
 use super::Generator;
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use std::ops::RangeInclusive;
 
 /// The parameters given to one generator; the others have their defaults.

@@ -24,8 +24,8 @@ pub use file::Input;
 pub use rules::Rules;
 
 use super::binary::{self, BinaryTrace};
-use super::nearest::suggestion;
 use super::{Program, Stdin, TraceFile, Workload, WorkloadError};
+use crate::nearest::suggestion;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};

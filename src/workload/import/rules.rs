@@ -13,7 +13,7 @@
 //! ```
 
 use crate::id::{Symbol, TaskType};
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use crate::workload::{Cost, Submit, Symbols, WorkloadError};
 use serde::Deserialize;
 

@@ -8,7 +8,8 @@ use crate::id::{BufferId, Symbol, TaskId};
 use crate::workload::program::{Content, Program};
 use crate::workload::{Operation, Region, Submit, Symbols, WorkloadError};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -295,15 +296,20 @@ impl<K> Default for Places<K> {
     }
 }
 
-impl<K: Eq + Hash + Display + Clone> Places<K> {
+impl<K: Eq + Hash + Display> Places<K> {
     /// Remembers where a task is.
     ///
     /// # Errors
     /// When the name is taken.
     pub fn insert(&mut self, key: K, place: usize) -> Result<(), String> {
-        match self.places.insert(key.clone(), place) {
-            None => Ok(()),
-            Some(_) => Err(format!("task {} occurs twice; give every task its own id", shown(&key.to_string()))),
+        match self.places.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(place);
+                Ok(())
+            }
+            Entry::Occupied(known) => {
+                Err(format!("task {} occurs twice; give every task its own id", shown(&known.key().to_string())))
+            }
         }
     }
 

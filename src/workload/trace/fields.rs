@@ -1,7 +1,7 @@
 //! The words of a trace: operations, and the fields of a submission.
 
 use super::json::{Cursor, Fault};
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use std::borrow::Cow;
 
 /// Makes an enum, the lookup of its variants by name or alias, and the list of names.

@@ -3,7 +3,7 @@
 use super::fields::{Entries, Field, twice, unknown_field};
 use super::json::{Cursor, Fault};
 use super::time;
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use crate::workload::{Control, PolicyFields, ScheduleAt, WorkItem};
 use serde_json::{Map, Value};
 

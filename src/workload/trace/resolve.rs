@@ -2,7 +2,8 @@
 
 use super::json::Fault;
 use crate::id::{BufferId, Symbol, TaskId};
-use crate::workload::{Region, Symbols, nearest::nearest};
+use crate::nearest::nearest;
+use crate::workload::{Region, Symbols};
 
 /// A task that has no such name yet.
 const NOBODY: u64 = u64::MAX;

@@ -5,7 +5,7 @@ use super::json::{Cursor, Fault};
 use super::policy::policy_field;
 use super::resolve::Names;
 use crate::id::{TaskId, TaskType};
-use crate::workload::nearest::suggestion;
+use crate::nearest::suggestion;
 use crate::workload::{Cost, NewBuffer, Region, Submit, Units};
 
 /// How a region is written.

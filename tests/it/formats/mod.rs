@@ -7,6 +7,7 @@ use ptosim::graph::Graph;
 use ptosim::id::TaskId;
 use ptosim::workload::import::{Options, open_stream};
 use ptosim::workload::{Workload, WorkloadError};
+use std::fmt::Write;
 use std::io::Cursor;
 
 /// A text read as a workload, recognised by its content.
@@ -38,7 +39,7 @@ pub fn picture(workload: &dyn Workload) -> String {
         producers.sort_unstable();
         let blocks = if task.blocks == 1 { String::new() } else { format!(" x{}", task.blocks) };
         let cost = task.cycles();
-        text += &format!("{} {kernel} {}{blocks} {cost} < {producers:?}\n", graph.name(id), task.kind);
+        let _ = writeln!(text, "{} {kernel} {}{blocks} {cost} < {producers:?}", graph.name(id), task.kind);
     }
     text
 }

@@ -197,9 +197,10 @@ impl<'a> Plan<'a> {
     /// Notes for the report.
     pub fn remarks(&mut self, has_times: bool, options: &Options) {
         let edges = if self.infer { "found from regions" } else { "as recorded" };
-        let times = match has_times {
-            true => format!("durations from swimlane records, {}", options.clock_note()),
-            false => "cycles from the kernel table".into(),
+        let times = if has_times {
+            format!("durations from swimlane records, {}", options.clock_note())
+        } else {
+            "cycles from the kernel table".into()
         };
         let early = self.deps.tasks.iter().filter(|task| task.early_dispatch).count() as u64;
         let counts = &self.counts;

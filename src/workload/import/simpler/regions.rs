@@ -64,8 +64,11 @@ fn dimensions(arg: &Arg<'_>, element: u64) -> Option<Option<Vec<(u64, u64)>>> {
     Some(Some(found))
 }
 
+/// How often, and how many bytes apart.
+type Dimension = (u64, u64);
+
 /// The bytes of one row, the rows, and what is left outside of them. Dimensions that touch become one.
-fn split(dimensions: &[(u64, u64)], element: u64) -> (u64, Option<(u64, u64)>, &[(u64, u64)]) {
+fn split(dimensions: &[Dimension], element: u64) -> (u64, Option<Dimension>, &[Dimension]) {
     let (mut row, mut left) = (element, dimensions);
     while let Some((&(count, stride), outer)) = left.split_last() {
         if stride != row {

@@ -32,6 +32,9 @@ mod tests {
         assert_eq!(nearest("cylces", known), Some("cycles"));
         assert_eq!(nearest("Kernal", known), Some("kernel"));
         assert_eq!(nearest("zzz", known), None);
+        let keys = ["limits.window", "limits.heap", "workers.cube"];
+        assert_eq!(nearest("limits.windw", keys), Some("limits.window"));
+        assert_eq!(nearest("Workers.Cubes", keys), Some("workers.cube"));
         assert_eq!(suggestion("dep", known), "did you mean \"deps\"?");
         assert_eq!(suggestion("zzz", known), "known are cycles, kernel, deps");
     }
