@@ -1,7 +1,7 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, ImportArgs, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, print, refuse_same_file};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine;
 use ptosim::policy::{Choice, Config, Name};
@@ -77,13 +77,8 @@ impl Args {
     /// No two outputs may be the same file.
     fn check_files(&self) -> Result<(), Failure> {
         let files = [("--json", &self.json), ("--csv", &self.csv), ("--html", &self.html)];
-        for (index, (option, path)) in files.iter().enumerate() {
-            let Some(path) = path else { continue };
-            if let Some((other, _)) = files[..index].iter().find(|(_, earlier)| earlier.as_ref() == Some(path)) {
-                return Err(Failure::Usage(format!("{other} and {option} both write {path}; give them different files")));
-            }
-        }
-        Ok(())
+        let given: Vec<_> = files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+        refuse_same_file(&given)
     }
 
     /// The workload; a file or standard input is read once and kept.
