@@ -19,8 +19,8 @@ except ImportError:
 
 
 def read_tracks(trace):
-    """Names and parents of tracks by identity, and interned names."""
-    tracks, names = {}, {}
+    """Names and parents of tracks by identity, and interned names of slices and of the numbers beside them."""
+    tracks, names, facts = {}, {}, {}
     for packet in trace.packet:
         if packet.HasField("track_descriptor"):
             descriptor = packet.track_descriptor
@@ -29,10 +29,12 @@ def read_tracks(trace):
             tracks[descriptor.uuid] = (name, descriptor.parent_uuid, descriptor.HasField("counter"))
         for entry in packet.interned_data.event_names:
             names[entry.iid] = entry.name
-    return tracks, names
+        for entry in packet.interned_data.debug_annotation_names:
+            facts[entry.iid] = entry.name
+    return tracks, names, facts
 
 
-def read_events(trace, tracks, names):
+def read_events(trace, tracks, names, fact_names):
     """Slices and counters by track name, in the order in which they begin."""
     events = sorted((p for p in trace.packet if p.HasField("track_event")), key=lambda p: p.timestamp)
     slices, counters, open_slices, flows = defaultdict(list), defaultdict(list), {}, defaultdict(list)
@@ -41,7 +43,7 @@ def read_events(trace, tracks, names):
         track = tracks[event.track_uuid][0]
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
             assert track not in open_slices, f"{track}: slices overlap at {now}"
-            facts = {a.name: a.uint_value for a in event.debug_annotations if a.HasField("uint_value")}
+            facts = {fact_names[a.name_iid]: a.uint_value for a in event.debug_annotations if a.HasField("uint_value")}
             open_slices[track] = (now, names[event.name_iid], facts)
             for flow in event.flow_ids:
                 flows[flow].append(("from", facts["task"]))
@@ -116,10 +118,10 @@ def main(trace_path, schedule_path, result_path):
         rows = list(csv.DictReader(file))
     with open(result_path) as file:
         result = json.load(file)
-    tracks, names = read_tracks(trace)
+    tracks, names, fact_names = read_tracks(trace)
     for name, parent, _ in tracks.values():
         assert parent == 0 or parent in tracks, f"{name}: its parent {parent} is not described"
-    slices, counters, flows = read_events(trace, tracks, names)
+    slices, counters, flows = read_events(trace, tracks, names, fact_names)
     workers = check_workers(slices, result, rows)
     check_runtime(slices, result)
     check_counters(counters, result)

@@ -13,6 +13,8 @@ use crate::workload::Symbols;
 use std::io::{self, Write};
 
 const BUFFER_BYTES: usize = 1 << 16;
+/// Task types that have a ready queue.
+const READY_QUEUES: usize = TaskType::ALL.len() - 1;
 
 /// Where slices lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,18 @@ impl Counter {
             Counter::Window(ring) => of_ring("window", ring),
             Counter::Heap(ring) => of_ring("heap", ring),
             Counter::Deps(ring) => of_ring("dependency entries", ring),
+        }
+    }
+
+    /// Its place in [`Counter::all`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        let of_ring = |ring: u32, which: usize| READY_QUEUES + 3 * ring as usize + which;
+        match self {
+            Counter::Ready(kind) => kind as usize,
+            Counter::Window(ring) => of_ring(ring, 0),
+            Counter::Heap(ring) => of_ring(ring, 1),
+            Counter::Deps(ring) => of_ring(ring, 2),
         }
     }
 
@@ -324,7 +338,7 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
     }
 
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        let (first, state) = (5 + 3 * ring as usize, window.ring(ring));
+        let (first, state) = (Counter::Window(ring).index(), window.ring(ring));
         self.set(first, state.submitted() - state.retired(), now);
         self.set(first + 1, state.heap_used(), now);
         self.set(first + 2, state.deps_used(), now);

@@ -40,9 +40,16 @@ mod event {
     pub const TERMINATING_FLOW_IDS: u64 = 48;
 }
 
+/// Tables of names that are told once.
+mod interned {
+    pub const EVENT_NAMES: u64 = 2;
+    pub const ANNOTATION_NAMES: u64 = 3;
+}
+
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const COUNTER: u64 = 4;
+const NO_FLAGS: u64 = 0;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
@@ -56,13 +63,14 @@ const SCHEDULER: u64 = 1 << 20;
 const COUNTERS: u64 = 1 << 21;
 const WORKERS: u64 = 1 << 22;
 
+/// Numbers beside a slice; their names are told once, numbered from 1.
+const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
+
 /// The form.
 #[derive(Default)]
 pub struct Perfetto {
-    counters: Vec<Counter>,
     known_names: BTreeSet<u64>,
     scratch: Vec<u8>,
-    part: Vec<u8>,
 }
 
 impl Perfetto {
@@ -86,7 +94,7 @@ impl Perfetto {
         if is_counter {
             bytes(body, descriptor::COUNTER, &[]);
         }
-        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, body, |part| field(part, packet::SEQUENCE_ID, 1));
+        packet(out, None, NO_FLAGS, (packet::TRACK_DESCRIPTOR, body));
     }
 
     /// Tells the text of a name at its first use.
@@ -94,24 +102,15 @@ impl Perfetto {
         if !self.known_names.insert(id) {
             return;
         }
-        let mut entry = Vec::new();
-        field(&mut entry, 1, id);
-        bytes(&mut entry, 2, name.as_bytes());
         self.scratch.clear();
-        bytes(&mut self.scratch, 2, &entry);
-        wrap(out, &mut self.part, packet::INTERNED_DATA, &self.scratch, |part| {
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
-        });
+        name_entry(&mut self.scratch, interned::EVENT_NAMES, id, name);
+        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
     }
 
     /// A packet with the event in `scratch`.
+    #[inline]
     fn emit(&mut self, out: &mut Vec<u8>, now: u64) {
-        wrap(out, &mut self.part, packet::TRACK_EVENT, &self.scratch, |part| {
-            field(part, packet::TIMESTAMP, now);
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
-        });
+        packet(out, Some(now), NEEDS_STATE, (packet::TRACK_EVENT, &self.scratch));
     }
 }
 
@@ -125,10 +124,12 @@ impl Form for Perfetto {
         field(&mut self.scratch, descriptor::UUID, PROCESS);
         bytes(&mut self.scratch, descriptor::PROCESS, &process);
         field(&mut self.scratch, descriptor::CHILD_ORDERING, 3);
-        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, &self.scratch, |part| {
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, STATE_CLEARED);
-        });
+        packet(out, None, STATE_CLEARED, (packet::TRACK_DESCRIPTOR, &self.scratch));
+        self.scratch.clear();
+        for (name, id) in FACTS.into_iter().zip(1..) {
+            name_entry(&mut self.scratch, interned::ANNOTATION_NAMES, id, name);
+        }
+        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
         self.describe(out, RUNTIME, (PROCESS, 0), "Runtime", false);
         self.describe(out, ORCHESTRATOR, (RUNTIME, 0), "orchestrator", false);
         for thread in 0..machine.scheduler.threads {
@@ -136,10 +137,9 @@ impl Form for Perfetto {
             self.describe(out, track, (RUNTIME, rank), &format!("scheduler thread {thread}"), false);
         }
         self.describe(out, OCCUPANCY, (PROCESS, 1), "Occupancy", false);
-        self.counters = Counter::all(machine);
-        for (index, counter) in self.counters.clone().into_iter().enumerate() {
-            let name = counter.name(machine.limits.rings);
-            self.describe(out, COUNTERS + index as u64, (OCCUPANCY, index as u64), &name, true);
+        for counter in Counter::all(machine) {
+            let (name, rank) = (counter.name(machine.limits.rings), counter.index() as u64);
+            self.describe(out, COUNTERS + rank, (OCCUPANCY, rank), &name, true);
         }
         for kind in WorkerType::ALL {
             let count = machine.workers.count(kind);
@@ -162,12 +162,12 @@ impl Form for Perfetto {
         field(body, event::TRACK_UUID, track);
         field(body, event::NAME_IID, slice.name_id);
         if let Some(task) = slice.task {
-            annotate(body, "task", task.0);
+            annotate(body, 1, task.0);
         }
         if let Some(block) = slice.block {
-            annotate(body, "block", block.block.into());
-            annotate(body, "submit", block.submit);
-            annotate(body, "ready", block.ready);
+            annotate(body, 2, block.block.into());
+            annotate(body, 3, block.submit);
+            annotate(body, 4, block.ready);
             if let Some(label) = block.label {
                 let mut annotation = Vec::new();
                 bytes(&mut annotation, 10, b"label");
@@ -189,10 +189,10 @@ impl Form for Perfetto {
     }
 
     fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        let index = self.counters.iter().position(|&known| known == counter).expect("all counters are known");
+        let track = COUNTERS + counter.index() as u64;
         self.scratch.clear();
         field(&mut self.scratch, event::TYPE, COUNTER);
-        field(&mut self.scratch, event::TRACK_UUID, COUNTERS + index as u64);
+        field(&mut self.scratch, event::TRACK_UUID, track);
         field(&mut self.scratch, event::COUNTER_VALUE, value);
         self.emit(out, now);
     }
@@ -201,6 +201,7 @@ impl Form for Perfetto {
 }
 
 /// A number.
+#[inline]
 fn field(out: &mut Vec<u8>, number: u64, value: u64) {
     varint::push(out, number << 3);
     varint::push(out, value);
@@ -213,37 +214,41 @@ fn fixed(out: &mut Vec<u8>, number: u64, value: u64) {
 }
 
 /// A text or a message.
+#[inline]
 fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
     varint::push(out, number << 3 | 2);
     varint::push(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-/// A named number beside a slice.
-fn annotate(out: &mut Vec<u8>, name: &str, value: u64) {
-    let mut annotation = [0; 32];
-    let mut length = 0;
-    let mut put = |byte: u8| {
-        annotation[length] = byte;
-        length += 1;
-    };
-    put(10 << 3 | 2);
-    put(name.len() as u8);
-    name.bytes().for_each(&mut put);
-    put(3 << 3);
-    let mut rest = value;
-    while rest >= 0x80 {
-        put(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    put(rest as u8);
-    bytes(out, event::DEBUG_ANNOTATIONS, &annotation[..length]);
+/// The number beside a slice that [`FACTS`] names in this place, from 1.
+#[inline]
+fn annotate(out: &mut Vec<u8>, name: u8, value: u64) {
+    let length = 3 + varint::length(value) as u8;
+    out.extend_from_slice(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, length, 1 << 3, name, 3 << 3]);
+    varint::push(out, value);
 }
 
-/// A packet that holds `body` beside the fields that `head` writes.
-fn wrap(out: &mut Vec<u8>, part: &mut Vec<u8>, number: u64, body: &[u8], head: impl FnOnce(&mut Vec<u8>)) {
-    part.clear();
-    head(part);
-    bytes(part, number, body);
-    bytes(out, 1, part);
+/// A text with its number in a table of names.
+fn name_entry(out: &mut Vec<u8>, table: u64, id: u64, name: &str) {
+    let mut entry = Vec::new();
+    field(&mut entry, 1, id);
+    bytes(&mut entry, 2, name.as_bytes());
+    bytes(out, table, &entry);
+}
+
+/// A packet that holds `body` as the field `number`, at a moment if it has one.
+#[inline]
+fn packet(out: &mut Vec<u8>, now: Option<u64>, flags: u64, (number, body): (u64, &[u8])) {
+    const HEAD: usize = 4;
+    let moment = now.map_or(0, |now| 1 + varint::length(now));
+    let inner = varint::length(number << 3) + varint::length(body.len() as u64) + body.len();
+    varint::push(out, 1 << 3 | 2);
+    varint::push(out, (HEAD + moment + inner) as u64);
+    let head: [u8; HEAD] = [(packet::SEQUENCE_ID << 3) as u8, 1, (packet::SEQUENCE_FLAGS << 3) as u8, flags as u8];
+    out.extend_from_slice(&head);
+    if let Some(now) = now {
+        field(out, packet::TIMESTAMP, now);
+    }
+    bytes(out, number, body);
 }

@@ -3,11 +3,24 @@
 /// Appends a number.
 #[inline]
 pub(super) fn push(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
+    if number < 0x80 {
+        return bytes.push(number as u8);
     }
-    bytes.push(number as u8);
+    let mut digits = [0; 10];
+    let mut length = 0;
+    while number >= 0x80 {
+        digits[length] = number as u8 | 0x80;
+        number >>= 7;
+        length += 1;
+    }
+    digits[length] = number as u8;
+    bytes.extend_from_slice(&digits[..=length]);
+}
+
+/// The bytes that [`push`] appends.
+#[inline]
+pub(super) fn length(number: u64) -> usize {
+    (u64::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
 }
 
 /// The difference `new - old` as a number that is small when the two are close: 0, -1, 1, -2, … become 0, 1, 2, 3, …
@@ -29,6 +42,7 @@ mod tests {
         }
         assert_eq!(bytes[..6], [0, 127, 0x80, 1, 0xac, 2]);
         assert_eq!(bytes.len(), 6 + 10);
+        assert_eq!([0, 127, 128, 300, u64::MAX].map(length), [1, 1, 2, 2, 10]);
         assert_eq!([(5, 5), (4, 5), (6, 5), (3, 5), (7, 5)].map(|(new, old)| zigzag(new, old)), [0, 1, 2, 3, 4]);
     }
 }

@@ -62,11 +62,7 @@ fn plot(answer: &Answer) -> String {
     );
     let path: Vec<String> =
         points.iter().map(|&(size, makespan)| format!("{:.1},{:.1}", x(size), y(makespan))).collect();
-    let _ = writeln!(
-        text,
-        "<polyline points=\"{}\" class=\"line\"/>",
-        path.join(" ")
-    );
+    let _ = writeln!(text, "<polyline points=\"{}\" class=\"line\"/>", path.join(" "));
     for &(size, makespan) in &points {
         let _ = writeln!(
             text,
