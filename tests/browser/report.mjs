@@ -216,14 +216,46 @@ await test("a page made from a result alone says what is missing", async (open) 
   assert.deepEqual(lanes, result("plain").workers.map((worker) => worker.blocks));
 });
 
+await test("a comparison shows every policy, its makespan and the bound", async (open) => {
+  const { page } = await open("compare");
+  const expected = result("compare").policies.filter((row) => row.result);
+  const bars = await page.evaluate(() => Array.from(document.querySelectorAll("[data-policy]"), (bar) => ({
+    policy: bar.dataset.policy, cycles: Number(bar.dataset.cycles), width: bar.getBoundingClientRect().width, bound: bar.nextSibling.getBoundingClientRect().x - bar.getBoundingClientRect().x })));
+  const cycles = Object.fromEntries(expected.map((row) => [row.policy, row.result.makespan]));
+  assert.deepEqual(Object.fromEntries(bars.map((bar) => [bar.policy, bar.cycles])), cycles);
+  const longest = bars.reduce((a, b) => (a.cycles > b.cycles ? a : b));
+  for (const bar of bars) {
+    assert.ok(Math.abs(bar.width / longest.width - bar.cycles / longest.cycles) < 0.01, bar.policy);
+    const { lower_bound } = expected.find((row) => row.policy === bar.policy).result;
+    assert.ok(Math.abs(bar.bound / longest.width - lower_bound / longest.cycles) < 0.01, bar.policy);
+  }
+  const shown = (await page.locator("#policies tbody td:nth-child(3)").allInnerTexts()).map((text) => Number(text.replace(/\D/g, "")));
+  assert.deepEqual(shown, Object.values(cycles).sort((a, b) => a - b));
+});
+
+await test("a sweep shows every run that completed, over any parameter", async (open) => {
+  const { page } = await open("sweep");
+  const runs = fs.readFileSync(`${folder}/sweep/results.jsonl`, "utf8").trim().split("\n").map((line) => JSON.parse(line)).filter((run) => run.outcome === "completed");
+  assert.equal(await page.locator("[data-run]").count(), runs.length);
+  await page.selectOption("#columns", "limits.window");
+  await page.selectOption("#lines", "workers.clusters");
+  const distinct = (key) => new Set(runs.map((run) => run.settings[key])).size;
+  assert.equal(await page.locator("[data-cell]").count(), distinct("limits.window") * distinct("workers.clusters"));
+  const fastest = Math.min(...runs.map((run) => run.makespan));
+  assert.equal(Number((await page.locator("#runs tbody td").first().innerText()).replace(/\D/g, "")), fastest);
+  const before = await page.locator("[data-run]").first().getAttribute("cx");
+  await page.selectOption("#x", "makespan");
+  assert.notEqual(await page.locator("[data-run]").first().getAttribute("cx"), before);
+});
+
 await test("nothing overlaps or is cut off, light and dark, wide and narrow, on paper", async (open) => {
-  for (const name of ["plain", "nasty", "stuck"]) {
+  for (const name of ["plain", "nasty", "stuck", "compare", "sweep"]) {
     for (const scheme of ["light", "dark"]) {
       for (const width of [1280, 400]) {
         const { page } = await open(name, { scheme, width });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         assert.equal(wide, 0, `${name} ${scheme} ${width}: ${wide} pixels too wide`);
-        const boxes = await page.evaluate(() => Array.from(document.querySelectorAll("h2, .card, figure, .tools > *, .bars > *, .legend > span")).filter((node) => !node.closest("details:not([open])")).map((node) => {
+        const boxes = await page.evaluate(() => Array.from(document.querySelectorAll("h2, .card, figure, .tools > *, .bars > *, .legend > span, svg.picture text")).filter((node) => !node.closest("details:not([open])")).map((node) => {
           const { x, y, width, height } = node.getBoundingClientRect();
           return { x, y, width, height, text: node.textContent.slice(0, 40), inside: node.parentElement.className };
         }).filter((box) => box.width > 0 && box.height > 0));
