@@ -175,7 +175,7 @@ impl PathRecorder {
     #[inline]
     fn take_effect(&mut self, job: &SchedulerJob) {
         let running = self.running.iter().position(|(running, _)| running == job);
-        let (_, cause) = self.running.remove(running.expect("a job begins before it is done"));
+        let (_, cause) = self.running.swap_remove(running.expect("a job begins before it is done"));
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => {
                 let admitted = self.chains.hold(cause);

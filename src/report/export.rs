@@ -183,7 +183,8 @@ struct Counters {
     values: Vec<u64>,
     written: Vec<Option<u64>>,
     now: u64,
-    changed: bool,
+    /// Places of those that may differ from what was written.
+    changed: Vec<usize>,
 }
 
 impl<F: Form, W: Write> Export<F, W> {
@@ -192,8 +193,8 @@ impl<F: Form, W: Write> Export<F, W> {
         let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
         form.open(&mut out, workload, machine);
         let all = Counter::all(machine);
-        let counters =
-            Counters { values: vec![0; all.len()], written: vec![None; all.len()], all, now: 0, changed: true };
+        let (values, written, changed) = (vec![0; all.len()], vec![None; all.len()], (0..all.len()).collect());
+        let counters = Counters { all, values, written, now: 0, changed };
         let threads = vec![0; machine.scheduler.threads as usize];
         Export { form, writer, out, error: None, flows: graph.map(Flows::new), counters, threads }
     }
@@ -231,18 +232,18 @@ impl<F: Form, W: Write> Export<F, W> {
             self.write_counters();
             self.counters.now = now;
         }
-        self.counters.values[index] = value;
-        self.counters.changed = true;
+        if self.counters.values[index] != value {
+            self.counters.values[index] = value;
+            self.counters.changed.push(index);
+        }
     }
 
     fn write_counters(&mut self) {
         let Counters { all, values, written, now, changed } = &mut self.counters;
-        if !std::mem::take(changed) {
-            return;
-        }
-        for ((&counter, &value), written) in all.iter().zip(&*values).zip(written) {
-            if written.replace(value) != Some(value) {
-                self.form.counter(&mut self.out, counter, value, *now);
+        for index in changed.drain(..) {
+            let value = values[index];
+            if written[index].replace(value) != Some(value) {
+                self.form.counter(&mut self.out, all[index], value, *now);
             }
         }
         self.drain_if_full();

@@ -44,24 +44,25 @@ pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: imp
 }
 
 fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |word: u32, place: u32| DIGITS[(word >> (6 * place) & 63) as usize];
+    let pair = |bits: u32| PAIRS[(bits & 0xfff) as usize];
     let mut line = Vec::with_capacity(4 << 12);
     for piece in bytes.chunks(3 << 12) {
         line.clear();
         let (triples, rest) = piece.as_chunks::<3>();
         for &[a, b, c] in triples {
             let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-            line.extend_from_slice(&[digit(word, 3), digit(word, 2), digit(word, 1), digit(word, 0)]);
+            let ([w, x], [y, z]) = (pair(word >> 12), pair(word));
+            line.extend_from_slice(&[w, x, y, z]);
         }
         match *rest {
             [a] => {
-                let word = u32::from(a) << 16;
-                line.extend_from_slice(&[digit(word, 3), digit(word, 2), b'=', b'=']);
+                let [w, x] = pair(u32::from(a) << 4);
+                line.extend_from_slice(&[w, x, b'=', b'=']);
             }
             [a, b] => {
                 let word = u32::from(a) << 16 | u32::from(b) << 8;
-                line.extend_from_slice(&[digit(word, 3), digit(word, 2), digit(word, 1), b'=']);
+                let ([w, x], [y, _]) = (pair(word >> 12), pair(word));
+                line.extend_from_slice(&[w, x, y, b'=']);
             }
             _ => {}
         }
@@ -69,6 +70,18 @@ fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The two digits of every twelve bits.
+static PAIRS: [[u8; 2]; 1 << 12] = {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut pairs = [[0; 2]; 1 << 12];
+    let mut bits = 0;
+    while bits < pairs.len() {
+        pairs[bits] = [DIGITS[bits >> 6], DIGITS[bits & 63]];
+        bits += 1;
+    }
+    pairs
+};
 
 #[cfg(test)]
 mod tests {

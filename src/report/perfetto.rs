@@ -3,7 +3,7 @@
 //! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
 
 use super::export::{Counter, Form, Lane, Slice, worker_names};
-use super::varint;
+use super::varint::{self, Record};
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeSet;
@@ -106,12 +106,6 @@ impl Perfetto {
         name_entry(&mut self.scratch, interned::EVENT_NAMES, id, name);
         packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
     }
-
-    /// A packet with the event in `scratch`.
-    #[inline]
-    fn emit(&mut self, out: &mut Vec<u8>, now: u64) {
-        packet(out, Some(now), NEEDS_STATE, (packet::TRACK_EVENT, &self.scratch));
-    }
 }
 
 impl Form for Perfetto {
@@ -156,45 +150,40 @@ impl Form for Perfetto {
     fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>) {
         self.intern(out, slice.name_id, slice.name);
         let track = Perfetto::track(slice.lane);
-        let body = &mut self.scratch;
-        body.clear();
-        field(body, event::TYPE, SLICE_BEGIN);
-        field(body, event::TRACK_UUID, track);
-        field(body, event::NAME_IID, slice.name_id);
+        let mut record = event(SLICE_BEGIN, track);
+        record.number(event::NAME_IID << 3);
+        record.number(slice.name_id);
         if let Some(task) = slice.task {
-            annotate(body, 1, task.0);
+            annotate(&mut record, 1, task.0);
         }
         if let Some(block) = slice.block {
-            annotate(body, 2, block.block.into());
-            annotate(body, 3, block.submit);
-            annotate(body, 4, block.ready);
-            if let Some(label) = block.label {
-                let mut annotation = Vec::new();
-                bytes(&mut annotation, 10, b"label");
-                bytes(&mut annotation, 6, label.as_bytes());
-                bytes(body, event::DEBUG_ANNOTATIONS, &annotation);
-            }
+            annotate(&mut record, 2, block.block.into());
+            annotate(&mut record, 3, block.submit);
+            annotate(&mut record, 4, block.ready);
+        }
+        self.scratch.clear();
+        self.scratch.extend_from_slice(record.bytes());
+        if let Some(label) = slice.block.and_then(|block| block.label) {
+            let mut annotation = Vec::new();
+            bytes(&mut annotation, 10, b"label");
+            bytes(&mut annotation, 6, label.as_bytes());
+            bytes(&mut self.scratch, event::DEBUG_ANNOTATIONS, &annotation);
         }
         for &flow in slice.flows_out {
-            fixed(body, event::FLOW_IDS, flow);
+            fixed(&mut self.scratch, event::FLOW_IDS, flow);
         }
         for &flow in slice.flows_in {
-            fixed(body, event::TERMINATING_FLOW_IDS, flow);
+            fixed(&mut self.scratch, event::TERMINATING_FLOW_IDS, flow);
         }
-        self.emit(out, slice.from);
-        self.scratch.clear();
-        field(&mut self.scratch, event::TYPE, SLICE_END);
-        field(&mut self.scratch, event::TRACK_UUID, track);
-        self.emit(out, slice.to);
+        packet(out, Some(slice.from), NEEDS_STATE, (packet::TRACK_EVENT, &self.scratch));
+        packet(out, Some(slice.to), NEEDS_STATE, (packet::TRACK_EVENT, event(SLICE_END, track).bytes()));
     }
 
     fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        let track = COUNTERS + counter.index() as u64;
-        self.scratch.clear();
-        field(&mut self.scratch, event::TYPE, COUNTER);
-        field(&mut self.scratch, event::TRACK_UUID, track);
-        field(&mut self.scratch, event::COUNTER_VALUE, value);
-        self.emit(out, now);
+        let mut record = event(COUNTER, COUNTERS + counter.index() as u64);
+        record.number(event::COUNTER_VALUE << 3);
+        record.number(value);
+        packet(out, Some(now), NEEDS_STATE, (packet::TRACK_EVENT, record.bytes()));
     }
 
     fn close(&mut self, _out: &mut Vec<u8>) {}
@@ -221,12 +210,25 @@ fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// The beginning of an event on a track.
+#[inline]
+fn event(kind: u64, track: u64) -> Record {
+    let mut record = Record::new();
+    for (number, value) in [(event::TYPE, kind), (event::TRACK_UUID, track)] {
+        record.number(number << 3);
+        record.number(value);
+    }
+    record
+}
+
 /// The number beside a slice that [`FACTS`] names in this place, from 1.
 #[inline]
-fn annotate(out: &mut Vec<u8>, name: u8, value: u64) {
+fn annotate(record: &mut Record, name: u8, value: u64) {
     let length = 3 + varint::length(value) as u8;
-    out.extend_from_slice(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, length, 1 << 3, name, 3 << 3]);
-    varint::push(out, value);
+    for byte in [(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, length, 1 << 3, name, 3 << 3] {
+        record.byte(byte);
+    }
+    record.number(value);
 }
 
 /// A text with its number in a table of names.
@@ -240,15 +242,19 @@ fn name_entry(out: &mut Vec<u8>, table: u64, id: u64, name: &str) {
 /// A packet that holds `body` as the field `number`, at a moment if it has one.
 #[inline]
 fn packet(out: &mut Vec<u8>, now: Option<u64>, flags: u64, (number, body): (u64, &[u8])) {
-    const HEAD: usize = 4;
-    let moment = now.map_or(0, |now| 1 + varint::length(now));
-    let inner = varint::length(number << 3) + varint::length(body.len() as u64) + body.len();
-    varint::push(out, 1 << 3 | 2);
-    varint::push(out, (HEAD + moment + inner) as u64);
-    let head: [u8; HEAD] = [(packet::SEQUENCE_ID << 3) as u8, 1, (packet::SEQUENCE_FLAGS << 3) as u8, flags as u8];
-    out.extend_from_slice(&head);
-    if let Some(now) = now {
-        field(out, packet::TIMESTAMP, now);
+    let mut head = Record::new();
+    for (number, value) in [(packet::SEQUENCE_ID, 1), (packet::SEQUENCE_FLAGS, flags)] {
+        head.number(number << 3);
+        head.number(value);
     }
-    bytes(out, number, body);
+    if let Some(now) = now {
+        head.number(packet::TIMESTAMP << 3);
+        head.number(now);
+    }
+    head.number(number << 3 | 2);
+    head.number(body.len() as u64);
+    varint::push(out, 1 << 3 | 2);
+    varint::push(out, (head.bytes().len() + body.len()) as u64);
+    out.extend_from_slice(head.bytes());
+    out.extend_from_slice(body);
 }

@@ -62,7 +62,7 @@ function scatter(list, { x: xKey, y: yKey, colour }) {
   const across = (value) => left + 12 + x.at(value) * (width - 24);
   const up = (value) => bottom - 12 - y.at(value) * (height - 24);
   return [picture(`${yKey} over ${xKey}`,
-    svg("path", { class: "axis", d: `M${left},${bottom - height}V${bottom}H${left + width}` }), label(left, 18, "end", yKey), label(left + width / 2, 392, "middle", xKey),
+    svg("path", { class: "axis", d: `M${left},${bottom - height}V${bottom}H${left + width}` }), label(0, 18, "start", yKey), label(left + width / 2, 392, "middle", xKey),
     ...x.marks.map((mark) => label(across(mark), bottom + 18, "middle", shown(xKey, mark))), ...y.marks.map((mark) => label(left - 8, up(mark) + 4, "end", shown(yKey, mark))),
     ...list.map((run) => svg("circle", { cx: across(run[xKey]), cy: up(run[yKey]), r: 5, fill: colourAt(shade.at(run[colour])), "data-run": "" }, svg("title", {}, describe(run))))), colourKey(colour, shade)];
 }
@@ -83,7 +83,7 @@ function heat(list, { columns: columnKey, lines: lineKey }) {
     return svg("rect", { x: left + i * width, y: top + j * height, width: Math.max(width - 1, 1), height: Math.max(height - 1, 1), fill: run ? colourAt(shade.at(run.makespan)) : "var(--lane)", "data-cell": "" },
       svg("title", {}, run ? describe(run) : "no run completed"));
   }));
-  return [picture(`best makespan by ${columnKey} and ${lineKey}`, ...cells, label(left - 8, 18, "end", lineKey), label(left + 270, 392, "middle", columnKey),
+  return [picture(`best makespan by ${columnKey} and ${lineKey}`, ...cells, label(0, 18, "start", lineKey), label(left + 270, 392, "middle", columnKey),
     ...columns.map((column, i) => (i % every(columns, 70) ? "" : label(left + (i + 0.5) * width, top + 338, "middle", shown(columnKey, column)))),
     ...lines.map((line, j) => (j % every(lines, 24) ? "" : label(left - 8, top + (j + 0.5) * height + 4, "end", shown(lineKey, line))))), colourKey("makespan", shade)];
 }
@@ -117,7 +117,8 @@ function build() {
   const workload = make("select", { id: "workload" }, [...new Set(runs.map((run) => run.workload))].map((name) => make("option", { value: name }, clip(name, 80))));
   byId("head").append(titleRow(`${data.name}: ${count(runs.length, "run")}`, `${group(completed)} completed`, completed === runs.length, () => {}), make("div", { class: "tools" }, make("label", {}, "workload ", workload)));
   const all = [...MEASURED, ...parameters];
-  const [first, second] = [parameters[0] || "workers", parameters[1] || parameters[0] || "workers"];
+  const isWord = (key) => runs.some((run) => Number.isNaN(number(run[key])));
+  const [first = "workers", second = first] = [...parameters].sort((a, b) => isWord(a) - isWord(b));
   byId("main").append(playground("Every run", [["x", all, first], ["y", all, "makespan"], ["colour", all, second]], scatter, workload));
   if (parameters.length > 0) byId("main").append(playground("Best makespan", [["columns", parameters, first], ["lines", parameters, second]], heat, workload));
   byId("main").append(playground("Runs, fastest first", [], table, workload));
