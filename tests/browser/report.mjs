@@ -284,10 +284,15 @@ await test("nothing overlaps or is cut off, light and dark, wide and narrow, on 
   }
 });
 
-await test("a million blocks open and zoom quickly, ten thousand make a small file", async (open) => {
+await test("ten thousand blocks make a small file", async (open) => {
   assert.ok(fs.statSync(`${folder}/small.html`).size < 2e6, "10 000 blocks take 2 MB or more");
-  for (const name of ["million-chain", "million-random"]) {
-    if (!fs.existsSync(`${folder}/${name}.html`)) continue;
+  await open("small");
+});
+
+const millions = ["million-chain", "million-random"].filter((name) => fs.existsSync(`${folder}/${name}.html`));
+if (millions.length === 0) console.log("skip  a million blocks open and zoom quickly: QUICK leaves their pages out");
+else await test("a million blocks open and zoom quickly", async (open) => {
+  for (const name of millions) {
     const size = fs.statSync(`${folder}/${name}.html`).size;
     assert.ok(size < 30e6, `${name}: ${size} bytes`);
     const { page, milliseconds, processor } = await open(name);
