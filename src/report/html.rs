@@ -51,18 +51,18 @@ fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
         let (triples, rest) = piece.as_chunks::<3>();
         for &[a, b, c] in triples {
             let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-            let ([w, x], [y, z]) = (pair(word >> 12), pair(word));
-            line.extend_from_slice(&[w, x, y, z]);
+            line.extend_from_slice(&pair(word >> 12));
+            line.extend_from_slice(&pair(word));
         }
         match *rest {
             [a] => {
-                let [w, x] = pair(u32::from(a) << 4);
-                line.extend_from_slice(&[w, x, b'=', b'=']);
+                line.extend_from_slice(&pair(u32::from(a) << 4));
+                line.extend_from_slice(b"==");
             }
             [a, b] => {
                 let word = u32::from(a) << 16 | u32::from(b) << 8;
-                let ([w, x], [y, _]) = (pair(word >> 12), pair(word));
-                line.extend_from_slice(&[w, x, y, b'=']);
+                line.extend_from_slice(&pair(word >> 12));
+                line.extend_from_slice(&[pair(word)[0], b'=']);
             }
             _ => {}
         }
