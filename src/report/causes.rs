@@ -60,32 +60,14 @@ pub(super) struct Subject {
     pub(super) kernel: Option<Symbol>,
 }
 
-/// A subject in few bytes; `MAX` stands for nothing.
+/// One step of a chain. A long run keeps millions of them, so what it is about takes few bytes; `MAX` stands for nothing.
 #[derive(Clone, Copy, Debug)]
-struct PackedSubject {
+pub(super) struct Step {
+    pub(super) to: u64,
     task: u64,
     worker: u32,
     name: u32,
     kernel: u32,
-}
-
-impl PackedSubject {
-    #[inline]
-    fn new(subject: Subject) -> PackedSubject {
-        PackedSubject {
-            task: subject.task.map_or(u64::MAX, |task| task.0),
-            worker: subject.worker.map_or(u32::MAX, |worker| worker.0),
-            name: subject.name.map_or(u32::MAX, |name| name.0),
-            kernel: subject.kernel.map_or(u32::MAX, |kernel| kernel.0),
-        }
-    }
-}
-
-/// One step of a chain. A long run keeps millions of them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) to: u64,
-    subject: PackedSubject,
     pub(super) activity: Activity,
     /// Why this step waited for its parent.
     pub(super) via: Via,
@@ -95,9 +77,24 @@ pub(super) struct Step {
 }
 
 impl Step {
+    #[inline]
+    fn new(cause: Cause, activity: Activity, to: u64, subject: Subject) -> Step {
+        Step {
+            to,
+            task: subject.task.map_or(u64::MAX, |task| task.0),
+            worker: subject.worker.map_or(u32::MAX, |worker| worker.0),
+            name: subject.name.map_or(u32::MAX, |name| name.0),
+            kernel: subject.kernel.map_or(u32::MAX, |kernel| kernel.0),
+            activity,
+            via: cause.via,
+            parent: cause.step,
+            refs: 1,
+        }
+    }
+
     /// What it is about.
     pub(super) fn subject(&self) -> Subject {
-        let PackedSubject { task, worker, name, kernel } = self.subject;
+        let Step { task, worker, name, kernel, .. } = *self;
         Subject {
             task: (task != u64::MAX).then_some(TaskId(task)),
             worker: (worker != u32::MAX).then_some(WorkerId(worker)),
@@ -109,7 +106,7 @@ impl Step {
     /// It happens on another worker, until later.
     #[inline]
     pub(super) fn lasts_on(&mut self, worker: WorkerId, to: u64) {
-        self.subject.worker = worker.0;
+        self.worker = worker.0;
         self.to = to;
     }
 }
@@ -122,14 +119,7 @@ pub(super) struct Chains {
 
 impl Chains {
     pub(super) fn new() -> Chains {
-        let root = Step {
-            to: 0,
-            subject: PackedSubject::new(Subject::default()),
-            activity: Activity::Run,
-            via: Via::Continues,
-            parent: 0,
-            refs: u32::MAX / 2,
-        };
+        let root = Step { refs: u32::MAX / 2, ..Step::new(ROOT, Activity::Run, 0, Subject::default()) };
         Chains { steps: vec![root], vacant: Vec::new() }
     }
 
@@ -174,8 +164,7 @@ impl Chains {
     #[inline]
     pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
-        let step =
-            Step { to, subject: PackedSubject::new(subject), activity, via: cause.via, parent: cause.step, refs: 1 };
+        let step = Step::new(cause, activity, to, subject);
         let index = if let Some(index) = self.vacant.pop() {
             self.steps[index as usize] = step;
             index
