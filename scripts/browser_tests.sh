@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests the HTML report in a headless Chromium. Installs Debian's chromium and npm's playwright-core where it can, and says so
+# Tests the HTML pages in a headless Chromium. Installs Debian's chromium and npm's playwright-core where it can, and says so
 # loudly where it cannot: then nothing is tested and the exit code is 0, or 1 with REQUIRE_BROWSER=1.
 #   PTOSIM=path        program to test (default: a release build)
 #   CHROMIUM=path      browser
+#   INSTALL=0          does not install Chromium
 #   QUICK=1            without the pages of a million blocks
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,12 +17,12 @@ folder=target/browser
 mkdir -p "$folder"
 
 CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-if [[ -z $CHROMIUM ]] && command -v apt-get > /dev/null && [[ $(id -u) == 0 ]]; then
+if [[ -z $CHROMIUM && ${INSTALL:-1} == 1 ]] && command -v apt-get > /dev/null && [[ $(id -u) == 0 ]]; then
     echo "installing chromium and a font"
     { apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } > "$folder/install.log" 2>&1 || true
     CHROMIUM=$(command -v chromium || true)
 fi
-[[ -n $CHROMIUM ]] || skip "no Chromium (Debian: apt-get install chromium fonts-dejavu-core)"
+[[ -x $CHROMIUM ]] || skip "no Chromium (Debian: apt-get install chromium fonts-dejavu-core)"
 command -v npm > /dev/null || skip "no npm, which playwright-core comes from"
 if [[ ! -d $folder/node_modules/playwright-core ]]; then
     echo "installing playwright-core"
@@ -63,8 +64,24 @@ PYTHON
 rm -f "$folder"/million-*.html
 if [[ -z ${QUICK:-} ]]; then
     "$PTOSIM" run chain:n=1M --quiet --html "$folder/million-chain.html"
-    "$PTOSIM" run random:n=1M --machine reference --quiet --html "$folder/million-random.html"
+    "$PTOSIM" run random:n=1M,fanin=3 --machine reference --quiet --html "$folder/million-random.html"
 fi
+"$PTOSIM" compare cholesky:tiles=6 --policies all --set workers.clusters=2 --html "$folder/compare.html" --json "$folder/compare.json" > /dev/null
+cat > "$folder/sweep.toml" << 'TOML'
+name = "window and clusters"
+workload = ["cholesky:tiles=8"]
+machine = ["a2a3"]
+policy = ["pto", "heft"]
+[set]
+"limits.window" = { from = 16, to = 256, times = 2 }
+"workers.clusters" = [1, 2, 4]
+"orchestrator.submit" = 10
+"orchestrator.per_edge" = 1
+TOML
+rm -rf "$folder/sweep"
+"$PTOSIM" sweep "$folder/sweep.toml" --out "$folder/sweep" > /dev/null
+cp "$folder/sweep/report.html" "$folder/sweep.html"
+"$PTOSIM" size cholesky:tiles=6 --machine a2a3 --svg "$folder/size.svg" > /dev/null
 
 cp tests/browser/report.mjs "$folder/report.mjs"
 CHROMIUM=$CHROMIUM node "$folder/report.mjs" "$folder"

@@ -13,14 +13,15 @@ import sys
 from collections import defaultdict
 
 try:
+    from google.protobuf.message import DecodeError
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 except ImportError:
-    sys.exit("check_perfetto.py: SKIPPED LOUDLY: the PyPI packages perfetto and protobuf are not installed")
+    sys.exit("check_perfetto.py: NOTHING WAS CHECKED: the PyPI packages perfetto and protobuf are not installed")
 
 
 def read_tracks(trace):
-    """Names and parents of tracks by identity, and interned names."""
-    tracks, names = {}, {}
+    """Names and parents of tracks by identity, and interned names of slices and of the numbers beside them."""
+    tracks, names, facts = {}, {}, {}
     for packet in trace.packet:
         if packet.HasField("track_descriptor"):
             descriptor = packet.track_descriptor
@@ -29,10 +30,12 @@ def read_tracks(trace):
             tracks[descriptor.uuid] = (name, descriptor.parent_uuid, descriptor.HasField("counter"))
         for entry in packet.interned_data.event_names:
             names[entry.iid] = entry.name
-    return tracks, names
+        for entry in packet.interned_data.debug_annotation_names:
+            facts[entry.iid] = entry.name
+    return tracks, names, facts
 
 
-def read_events(trace, tracks, names):
+def read_events(trace, tracks, names, fact_names):
     """Slices and counters by track name, in the order in which they begin."""
     events = sorted((p for p in trace.packet if p.HasField("track_event")), key=lambda p: p.timestamp)
     slices, counters, open_slices, flows = defaultdict(list), defaultdict(list), {}, defaultdict(list)
@@ -41,7 +44,7 @@ def read_events(trace, tracks, names):
         track = tracks[event.track_uuid][0]
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
             assert track not in open_slices, f"{track}: slices overlap at {now}"
-            facts = {a.name: a.uint_value for a in event.debug_annotations if a.HasField("uint_value")}
+            facts = {fact_names[a.name_iid]: a.uint_value for a in event.debug_annotations if a.HasField("uint_value")}
             open_slices[track] = (now, names[event.name_iid], facts)
             for flow in event.flow_ids:
                 flows[flow].append(("from", facts["task"]))
@@ -72,7 +75,9 @@ def check_workers(slices, result, rows):
     for label in labels.values():
         found = sorted((s, e, sorted(f.items())) for s, e, _, f in slices.get(label, []))
         wanted = sorted((s, e, sorted(f.items())) for s, e, f in expected[label])
-        assert found == wanted, f"{label}: {len(found)} slices, {len(wanted)} rows"
+        wrong = next((pair for pair in zip(found, wanted) if pair[0] != pair[1]), None)
+        assert wrong is None, f"{label}: the slice {wrong[0]} should be {wrong[1]}"
+        assert len(found) == len(wanted), f"{label}: {len(found)} slices, {len(wanted)} rows"
     return len(labels)
 
 
@@ -108,6 +113,21 @@ def check_counters(counters, result):
         assert all(a[0] < b[0] for a, b in zip(list_, list_[1:])), f"{name}: two values at one moment"
 
 
+def check_flows(flows, rows, result):
+    """Every arrow has two ends, and leads from a task that ended to one that starts later or at once."""
+    starts, ends = {}, {}
+    for row in rows:
+        task, start, end = int(row["task"]), int(row["start"]), int(row["end"])
+        starts[task] = min(start, starts.get(task, start))
+        ends[task] = max(end, ends.get(task, end))
+    for flow, found in flows.items():
+        tasks = dict(found)
+        if len(found) == 2 and len(tasks) == 2:
+            assert ends[tasks["from"]] <= starts[tasks["to"]], f"flow {flow}: {found} runs against time"
+        else:
+            assert result["outcome"] != "completed", f"flow {flow} has not two ends: {found}"
+
+
 def main(trace_path, schedule_path, result_path):
     trace = Trace()
     with open(trace_path, "rb") as file:
@@ -116,16 +136,14 @@ def main(trace_path, schedule_path, result_path):
         rows = list(csv.DictReader(file))
     with open(result_path) as file:
         result = json.load(file)
-    tracks, names = read_tracks(trace)
+    tracks, names, fact_names = read_tracks(trace)
     for name, parent, _ in tracks.values():
         assert parent == 0 or parent in tracks, f"{name}: its parent {parent} is not described"
-    slices, counters, flows = read_events(trace, tracks, names)
+    slices, counters, flows = read_events(trace, tracks, names, fact_names)
     workers = check_workers(slices, result, rows)
     check_runtime(slices, result)
     check_counters(counters, result)
-    for flow, ends in flows.items():
-        kinds = sorted(kind for kind, _ in ends)
-        assert kinds == ["from", "to"] or result["outcome"] != "completed", f"flow {flow}: {ends}"
+    check_flows(flows, rows, result)
     print(f"{trace_path}: {len(trace.packet)} packets, {workers} workers, {len(rows)} slices, "
           f"{sum(map(len, counters.values()))} counter values, {len(flows)} arrows: as scheduled")
 
@@ -133,4 +151,7 @@ def main(trace_path, schedule_path, result_path):
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except (AssertionError, DecodeError) as problem:
+        sys.exit(f"check_perfetto.py: FAILED: {sys.argv[1]}: {problem}")

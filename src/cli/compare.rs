@@ -1,11 +1,11 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, ImportArgs, MachineArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, print, refuse_same_file};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine;
 use ptosim::policy::{Choice, Config, Name};
-use ptosim::report::{Comparison, Output, Row};
+use ptosim::report::{Comparison, Output, Row, write_comparison};
 use ptosim::workload::{Program, Workload, WorkloadError};
 use rayon::prelude::*;
 use std::io::{self, BufWriter, Write};
@@ -17,7 +17,8 @@ use std::path::Path;
 Examples:
   ptosim compare bgemm:batch=4 --policies all
   ptosim compare trace.jsonl --policies pto,predictive,steal --set workers.any=8
-  ptosim compare trace.jsonl --policy-config policies.toml --json - | jq .verdict")]
+  ptosim compare trace.jsonl --policy-config policies.toml --json - | jq .verdict
+  ptosim compare bgemm --policies all --html policies.html")]
 pub struct Args {
     /// Trace file (plain or gzip), `-` for standard input, or a generator such as bgemm:batch=2,m=8
     workload: String,
@@ -37,18 +38,19 @@ pub struct Args {
     /// Write one row a policy as CSV; `-` writes it to standard output instead of the text
     #[arg(long, value_name = "FILE|-")]
     csv: Option<String>,
+    /// Write a page with bars of the makespans as one HTML file, to be opened in any browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<String>,
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
-    if args.json.is_some() && args.json == args.csv {
-        let path = args.json.as_deref().unwrap_or("-");
-        return Err(Failure::Usage(format!("--json and --csv both write {path}; give them different files")));
-    }
+    args.check_files()?;
     let machine = args.machine.load()?;
     let choices = args.choices(&machine)?;
     let workload = args.open(&machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
+    let html = args.html.as_deref().map(Output::open).transpose()?;
     let rows = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
     let comparison = Comparison::new(workload.name(), &machine, rows);
     let write_json = |output: &mut Output| {
@@ -57,17 +59,28 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
         writer.write_all(b"\n")?;
         writer.flush()
     };
-    let written = [write(json, &args.json, write_json)?, write(csv, &args.csv, |output| comparison.write_csv(output))?];
+    let written = [
+        write(json, &args.json, write_json)?,
+        write(csv, &args.csv, |output| comparison.write_csv(output))?,
+        write(html, &args.html, |output| write_comparison(&comparison, output))?,
+    ];
     for output in written.into_iter().flatten() {
         unless_pipe_closed(output.commit())?;
     }
-    if ![&args.json, &args.csv].into_iter().any(|path| path.as_deref() == Some("-")) {
+    if ![&args.json, &args.csv, &args.html].into_iter().any(|path| path.as_deref() == Some("-")) {
         unless_pipe_closed(print(&comparison.render(text_width())))?;
     }
     Ok(if comparison.is_good() { Ending::Good } else { Ending::Bad })
 }
 
 impl Args {
+    /// No two outputs may be the same file.
+    fn check_files(&self) -> Result<(), Failure> {
+        let files = [("--json", &self.json), ("--csv", &self.csv), ("--html", &self.html)];
+        let given: Vec<_> = files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+        refuse_same_file(&given)
+    }
+
     /// The workload; a file or standard input is read once and kept.
     fn open(&self, machine: &Machine) -> Result<Box<dyn Workload>, WorkloadError> {
         let workload = self.import.open(&self.workload, machine)?;

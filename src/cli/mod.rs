@@ -247,3 +247,13 @@ fn print(text: &str) -> Result<(), OutputError> {
         .and_then(|()| stdout.flush())
         .map_err(|source| Output::error("standard output", source))
 }
+
+/// Refuses two options that write the same file; `files` are the options with their files.
+fn refuse_same_file(files: &[(&str, &str)]) -> Result<(), Failure> {
+    for (index, (option, path)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..index].iter().find(|(_, earlier)| earlier == path) {
+            return Err(Failure::Usage(format!("{other} and {option} both write {path}; give them different files")));
+        }
+    }
+    Ok(())
+}

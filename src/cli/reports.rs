@@ -6,8 +6,8 @@ use ptosim::engine::{BlockRow, JobStep, Observer, Phase, Placed, SchedulerJob};
 use ptosim::graph::Graph;
 use ptosim::id::{TaskId, TaskType};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, Perfetto, Recording, Report, Timeline, write_dot, write_html,
-    write_paths,
+    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathReport, PathStep, Perfetto, Recording, Report, Timeline,
+    write_dot, write_html, write_paths,
 };
 use ptosim::sync::Local;
 use ptosim::window::{SlotRef, Window};
@@ -68,6 +68,8 @@ impl ReportArgs {
 pub struct Reports {
     timeline: Option<Timeline>,
     path: Option<PathRecorder>,
+    /// What the recorder found, after the run.
+    found: Option<(Vec<PathStep>, Symbols)>,
     chrome: Option<Export<Chrome, Output>>,
     perfetto: Option<Export<Perfetto, Output>>,
     html: Option<Output>,
@@ -99,6 +101,7 @@ impl Reports {
         Ok(Reports {
             timeline: html.is_some().then(Timeline::new),
             path: (html.is_some() || critical_path.is_some()).then(PathRecorder::new),
+            found: None,
             chrome: chrome.transpose().map_err(|error: ptosim::engine::RunError| Failure::from(error))?,
             perfetto: perfetto.transpose().map_err(|error: ptosim::engine::RunError| Failure::from(error))?,
             html,
@@ -114,13 +117,14 @@ impl Reports {
     }
 
     /// Adds to the report what was found out beside it.
-    pub fn complete(&self, report: &mut Report) {
-        report.path = self.path.as_ref().map(PathRecorder::report);
+    pub fn complete(&mut self, report: &mut Report) {
+        self.found = self.path.take().map(PathRecorder::finish);
+        report.path = self.found.as_ref().map(|(steps, names)| PathReport::new(steps, names));
     }
 
     /// Writes what is left to write; the files are handed on in order to be put into place together.
     pub fn write(self, args: &ReportArgs, report: &Report, finish: &mut Finish<'_>) -> Result<(), Failure> {
-        let steps = self.path.as_ref().map(PathRecorder::steps).unwrap_or_default();
+        let (steps, names) = self.found.unwrap_or_default();
         if let Some(export) = self.chrome {
             finish(&args.chrome, export.finish())?;
         }
@@ -135,8 +139,8 @@ impl Reports {
         if let Some(mut output) = self.dot {
             finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
         }
-        if let (Some(mut output), Some(path)) = (self.critical_path, self.path) {
-            let written = write_paths(&steps, path.names(), &graph, &mut output);
+        if let Some(mut output) = self.critical_path {
+            let written = write_paths(&steps, &names, &graph, &mut output);
             finish(&args.critical_path, written.map(|()| output))?;
         }
         Ok(())

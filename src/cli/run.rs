@@ -3,7 +3,7 @@
 use super::observe::{Progress, Watch};
 use super::reports::{ReportArgs, Reports};
 use super::threads::ThreadArgs;
-use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print, refuse_same_file};
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine;
@@ -101,12 +101,8 @@ fn simulate(
 impl Args {
     fn check(&self) -> Result<(), Failure> {
         self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
-        let problem = if let Some((one, other, path)) = self.same_file() {
-            format!("{one} and {other} both write {path}; give them different files")
-        } else {
-            return self.reports.check();
-        };
-        Err(Failure::Usage(problem))
+        refuse_same_file(&self.files())?;
+        self.reports.check()
     }
 
     /// All files that are written, with the options that name them.
@@ -114,14 +110,6 @@ impl Args {
         let own = [("--json", &self.json), ("--schedule", &self.schedule)];
         let own = own.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
         own.chain(self.reports.files()).collect()
-    }
-
-    /// Two options that name the same file, if there are any.
-    fn same_file(&self) -> Option<(&'static str, &'static str, &str)> {
-        let files = self.files();
-        let pairs =
-            files.iter().enumerate().flat_map(|(index, one)| files[..index].iter().map(move |other| (other, one)));
-        pairs.into_iter().find(|(one, other)| one.1 == other.1).map(|(one, other)| (one.0, other.0, one.1))
     }
 
     /// Whether standard output carries data, so that no text may go there.

@@ -52,7 +52,7 @@ impl Cause {
 }
 
 /// What a step is about.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Subject {
     pub(super) task: Option<TaskId>,
     pub(super) worker: Option<WorkerId>,
@@ -60,16 +60,55 @@ pub(super) struct Subject {
     pub(super) kernel: Option<Symbol>,
 }
 
+/// One step of a chain. A long run keeps millions of them, so what it is about takes few bytes; `MAX` stands for nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) to: u64,
-    pub(super) subject: Subject,
+    task: u64,
+    worker: u32,
+    name: u32,
+    kernel: u32,
     pub(super) activity: Activity,
     /// Why this step waited for its parent.
     pub(super) via: Via,
     parent: u32,
     /// Keepers and children; 0 when its place is vacant.
     refs: u32,
+}
+
+impl Step {
+    #[inline]
+    fn new(cause: Cause, activity: Activity, to: u64, subject: Subject) -> Step {
+        Step {
+            to,
+            task: subject.task.map_or(u64::MAX, |task| task.0),
+            worker: subject.worker.map_or(u32::MAX, |worker| worker.0),
+            name: subject.name.map_or(u32::MAX, |name| name.0),
+            kernel: subject.kernel.map_or(u32::MAX, |kernel| kernel.0),
+            activity,
+            via: cause.via,
+            parent: cause.step,
+            refs: 1,
+        }
+    }
+
+    /// What it is about.
+    pub(super) fn subject(&self) -> Subject {
+        let Step { task, worker, name, kernel, .. } = *self;
+        Subject {
+            task: (task != u64::MAX).then_some(TaskId(task)),
+            worker: (worker != u32::MAX).then_some(WorkerId(worker)),
+            name: (name != u32::MAX).then_some(Symbol(name)),
+            kernel: (kernel != u32::MAX).then_some(Symbol(kernel)),
+        }
+    }
+
+    /// It happens on another worker, until later.
+    #[inline]
+    pub(super) fn lasts_on(&mut self, worker: WorkerId, to: u64) {
+        self.worker = worker.0;
+        self.to = to;
+    }
 }
 
 /// All steps that can still be reached.
@@ -80,14 +119,7 @@ pub(super) struct Chains {
 
 impl Chains {
     pub(super) fn new() -> Chains {
-        let root = Step {
-            to: 0,
-            subject: Subject::default(),
-            activity: Activity::Run,
-            via: Via::Continues,
-            parent: 0,
-            refs: u32::MAX / 2,
-        };
+        let root = Step { refs: u32::MAX / 2, ..Step::new(ROOT, Activity::Run, 0, Subject::default()) };
         Chains { steps: vec![root], vacant: Vec::new() }
     }
 
@@ -132,7 +164,7 @@ impl Chains {
     #[inline]
     pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
-        let step = Step { to, subject, activity, via: cause.via, parent: cause.step, refs: 1 };
+        let step = Step::new(cause, activity, to, subject);
         let index = if let Some(index) = self.vacant.pop() {
             self.steps[index as usize] = step;
             index
@@ -160,7 +192,6 @@ impl Chains {
     }
 
     /// Steps that are kept.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.steps.len() - 1 - self.vacant.len()
     }
@@ -185,5 +216,21 @@ mod tests {
         chains.release(c);
         assert_eq!(chains.len(), 0);
         assert_eq!(grow(&mut chains, ROOT, 1).step, 1, "vacant places are used again");
+    }
+
+    #[test]
+    fn a_step_is_small_and_its_subject_comes_back_whole() {
+        assert!(size_of::<Step>() <= 40, "{} bytes", size_of::<Step>());
+        let whole = Subject {
+            task: Some(TaskId(7)),
+            worker: Some(WorkerId(0)),
+            name: Some(Symbol(3)),
+            kernel: Some(Symbol(0)),
+        };
+        for subject in [Subject::default(), whole, Subject { worker: None, ..whole }] {
+            let mut chains = Chains::new();
+            let cause = chains.extend(ROOT, Activity::Run, 1, subject);
+            assert_eq!(chains.last_mut(cause).subject(), subject);
+        }
     }
 }

@@ -16,7 +16,8 @@ const COUNTERS: u32 = 12;
 #[derive(Default)]
 pub struct Chrome {
     kinds: Vec<WorkerType>,
-    rings: u32,
+    /// The beginning of each counter's events, up to the moment.
+    counters: Vec<Vec<u8>>,
     /// Where arrows begin that have not arrived yet, by number: `(pid, tid, end)`.
     ends: BTreeMap<u64, (u32, u32, u64)>,
 }
@@ -48,7 +49,8 @@ impl Chrome {
 
 impl Form for Chrome {
     fn open(&mut self, out: &mut Vec<u8>, workload: &str, machine: &Machine) {
-        self.rings = machine.limits.rings;
+        self.counters =
+            Counter::all(machine).into_iter().map(|all| counter_head(&all.name(machine.limits.rings))).collect();
         write(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"workload\":");
         text(out, workload);
         write(out, ",\"machine\":");
@@ -105,10 +107,8 @@ impl Form for Chrome {
     }
 
     fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        write(out, ",\n{\"name\":");
-        text(out, &counter.name(self.rings));
-        write(out, ",\"ph\":\"C\"");
-        place(out, COUNTERS, 0, now);
+        out.extend_from_slice(&self.counters[counter.index()]);
+        micros(out, now);
         write(out, ",\"args\":{\"value\":");
         number(out, value);
         write(out, "}}");
@@ -119,6 +119,14 @@ impl Form for Chrome {
     }
 }
 
+fn counter_head(name: &str) -> Vec<u8> {
+    let mut head = b",\n{\"name\":".to_vec();
+    text(&mut head, name);
+    let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"tid\":0,\"ts\":");
+    head
+}
+
+#[inline]
 fn write(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }

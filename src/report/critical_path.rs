@@ -6,7 +6,7 @@
 use super::blame::{Blame, PathReport, PathStep};
 use super::causes::{Activity, Cause, Chains, ROOT, Step, Subject, Via};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
-use crate::id::{TaskId, TaskType, WorkerId};
+use crate::id::{TaskId, TaskType};
 use crate::sync::Local;
 use crate::window::{SlotRef, Window};
 use crate::workload::Symbols;
@@ -82,7 +82,7 @@ impl PathRecorder {
     #[must_use]
     pub fn steps(&self) -> Vec<PathStep> {
         let mut because = Blame::Compute;
-        let mut steps: Vec<PathStep> = Vec::new();
+        let mut steps: Vec<PathStep> = Vec::with_capacity(self.chains.len());
         for (from, step) in self.chains.backwards(self.last) {
             steps.push(told(from, step, because));
             because = match step.via {
@@ -103,10 +103,10 @@ impl PathRecorder {
         PathReport::new(&self.steps(), &self.names)
     }
 
-    /// Names of tasks and kernels, known after the run.
+    /// The path after the run, and the names of tasks and kernels.
     #[must_use]
-    pub fn names(&self) -> &Symbols {
-        &self.names
+    pub fn finish(self) -> (Vec<PathStep>, Symbols) {
+        (self.steps(), self.names)
     }
 
     #[inline]
@@ -175,7 +175,7 @@ impl PathRecorder {
     #[inline]
     fn take_effect(&mut self, job: &SchedulerJob) {
         let running = self.running.iter().position(|(running, _)| running == job);
-        let (_, cause) = self.running.remove(running.expect("a job begins before it is done"));
+        let (_, cause) = self.running.swap_remove(running.expect("a job begins before it is done"));
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => {
                 let admitted = self.chains.hold(cause);
@@ -199,7 +199,7 @@ impl PathRecorder {
 
 /// One step as it is reported.
 fn told(from: u64, step: &Step, because: Blame) -> PathStep {
-    let Subject { task, worker, name, kernel } = step.subject;
+    let Subject { task, worker, name, kernel } = step.subject();
     let (blame, is_kernel) = match step.activity {
         Activity::Run => (because, true),
         Activity::Other(blame) => (blame, false),
@@ -227,8 +227,7 @@ impl Observer for PathRecorder {
         let block = self.worker(leader).block;
         let step = self.chains.last_mut(block);
         if row.end > step.to {
-            step.to = row.end;
-            step.subject.worker = Some(WorkerId(row.worker.0));
+            step.lasts_on(row.worker, row.end);
         }
         if row.end > self.chains.end(self.last) || row.worker.0 == leader && self.chains.end(self.last) == 0 {
             let block = self.chains.hold(block);

@@ -13,6 +13,8 @@ use crate::workload::Symbols;
 use std::io::{self, Write};
 
 const BUFFER_BYTES: usize = 1 << 16;
+/// Task types that have a ready queue.
+const READY_QUEUES: usize = TaskType::ALL.len() - 1;
 
 /// Where slices lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,18 @@ impl Counter {
             Counter::Window(ring) => of_ring("window", ring),
             Counter::Heap(ring) => of_ring("heap", ring),
             Counter::Deps(ring) => of_ring("dependency entries", ring),
+        }
+    }
+
+    /// Its place in [`Counter::all`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        let of_ring = |ring: u32, which: usize| READY_QUEUES + 3 * ring as usize + which;
+        match self {
+            Counter::Ready(kind) => kind as usize,
+            Counter::Window(ring) => of_ring(ring, 0),
+            Counter::Heap(ring) => of_ring(ring, 1),
+            Counter::Deps(ring) => of_ring(ring, 2),
         }
     }
 
@@ -169,7 +183,8 @@ struct Counters {
     values: Vec<u64>,
     written: Vec<Option<u64>>,
     now: u64,
-    changed: bool,
+    /// Places of those that may differ from what was written.
+    changed: Vec<usize>,
 }
 
 impl<F: Form, W: Write> Export<F, W> {
@@ -178,8 +193,8 @@ impl<F: Form, W: Write> Export<F, W> {
         let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
         form.open(&mut out, workload, machine);
         let all = Counter::all(machine);
-        let counters =
-            Counters { values: vec![0; all.len()], written: vec![None; all.len()], all, now: 0, changed: true };
+        let (values, written, changed) = (vec![0; all.len()], vec![None; all.len()], (0..all.len()).collect());
+        let counters = Counters { all, values, written, now: 0, changed };
         let threads = vec![0; machine.scheduler.threads as usize];
         Export { form, writer, out, error: None, flows: graph.map(Flows::new), counters, threads }
     }
@@ -217,18 +232,18 @@ impl<F: Form, W: Write> Export<F, W> {
             self.write_counters();
             self.counters.now = now;
         }
-        self.counters.values[index] = value;
-        self.counters.changed = true;
+        if self.counters.values[index] != value {
+            self.counters.values[index] = value;
+            self.counters.changed.push(index);
+        }
     }
 
     fn write_counters(&mut self) {
         let Counters { all, values, written, now, changed } = &mut self.counters;
-        if !std::mem::take(changed) {
-            return;
-        }
-        for ((&counter, &value), written) in all.iter().zip(&*values).zip(written) {
-            if written.replace(value) != Some(value) {
-                self.form.counter(&mut self.out, counter, value, *now);
+        for index in changed.drain(..) {
+            let value = values[index];
+            if written[index].replace(value) != Some(value) {
+                self.form.counter(&mut self.out, all[index], value, *now);
             }
         }
         self.drain_if_full();
@@ -324,7 +339,7 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
     }
 
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        let (first, state) = (5 + 3 * ring as usize, window.ring(ring));
+        let (first, state) = (Counter::Window(ring).index(), window.ring(ring));
         self.set(first, state.submitted() - state.retired(), now);
         self.set(first + 1, state.heap_used(), now);
         self.set(first + 2, state.deps_used(), now);

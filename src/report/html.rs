@@ -1,25 +1,20 @@
-//! The report as one HTML file that needs nothing else: style, scripts and data are inside, and no name of a trace is ever
-//! read as markup.
+//! The report as one HTML file with a timeline.
 //!
 //! ```text
-//! page.html with style.css and the scripts | the report as JSON | head of the timeline as JSON | its bytes in base64
+//! blocks of data: the report as JSON | head of the timeline as JSON | its bytes in base64
 //! ```
 
 use super::blame::PathStep;
 use super::pack::pack;
+use super::page::{json_block, write_page};
 use super::{Report, Timeline};
-use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 
-const PAGE: &str = include_str!("assets/page.html");
-const STYLE: &str = include_str!("assets/style.css");
-const SCRIPTS: [&str; 7] = [
-    include_str!("assets/basics.js"),
+const SCRIPTS: [&str; 5] = [
     include_str!("assets/data.js"),
-    include_str!("assets/colours.js"),
     include_str!("assets/timeline.js"),
     include_str!("assets/browse.js"),
-    include_str!("assets/charts.js"),
+    include_str!("assets/workers.js"),
     include_str!("assets/page.js"),
 ];
 
@@ -36,57 +31,38 @@ pub struct Recording<'a> {
 /// # Errors
 /// Those of `writer`.
 pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: impl Write) -> io::Result<()> {
-    let mut writer = BufWriter::with_capacity(1 << 16, writer);
-    let (before_style, rest) = PAGE.split_once("/*style*/").expect("the page has a place for its style");
-    let (before_data, rest) = rest.split_once("<!--data-->").expect("the page has a place for its data");
-    let (before_scripts, rest) = rest.split_once("/*scripts*/").expect("the page has a place for its scripts");
-    writer.write_all(before_style.as_bytes())?;
-    writer.write_all(STYLE.as_bytes())?;
-    writer.write_all(before_data.as_bytes())?;
-    json(&mut writer, "ptosim-report", report)?;
-    if let Some(Recording { timeline, path }) = recording {
+    let data = |writer: &mut BufWriter<_>| {
+        json_block(writer, "ptosim-report", report)?;
+        let Some(Recording { timeline, path }) = recording else { return Ok(()) };
         let (head, bytes) = pack(timeline, path, &report.machine);
-        json(&mut writer, "ptosim-timeline", &head)?;
+        json_block(writer, "ptosim-timeline", &head)?;
         writer.write_all(b"<script type=\"text/plain\" id=\"ptosim-bytes\">")?;
-        base64(&mut writer, &bytes)?;
-        writer.write_all(b"</script>\n")?;
-    }
-    writer.write_all(before_scripts.as_bytes())?;
-    for script in SCRIPTS {
-        writer.write_all(script.as_bytes())?;
-    }
-    writer.write_all(rest.as_bytes())?;
-    writer.flush()
-}
-
-/// A value as a block of JSON. In JSON a `<` can only stand inside a text, where it may also be written as a number; so the
-/// block cannot be ended by anything in it.
-fn json(writer: &mut impl Write, id: &str, value: &impl Serialize) -> io::Result<()> {
-    write!(writer, "<script type=\"application/json\" id=\"{id}\">")?;
-    let text = serde_json::to_string(value)?;
-    writer.write_all(text.replace('<', "\\u003c").as_bytes())?;
-    writer.write_all(b"</script>\n")
+        base64(writer, &bytes)?;
+        writer.write_all(b"</script>\n")
+    };
+    write_page(writer, data, &SCRIPTS)
 }
 
 fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |word: u32, place: u32| DIGITS[(word >> (6 * place) & 63) as usize];
+    let pair = |bits: u32| PAIRS[(bits & 0xfff) as usize];
     let mut line = Vec::with_capacity(4 << 12);
     for piece in bytes.chunks(3 << 12) {
         line.clear();
         let (triples, rest) = piece.as_chunks::<3>();
         for &[a, b, c] in triples {
             let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-            line.extend_from_slice(&[digit(word, 3), digit(word, 2), digit(word, 1), digit(word, 0)]);
+            line.extend_from_slice(&pair(word >> 12));
+            line.extend_from_slice(&pair(word));
         }
         match *rest {
             [a] => {
-                let word = u32::from(a) << 16;
-                line.extend_from_slice(&[digit(word, 3), digit(word, 2), b'=', b'=']);
+                line.extend_from_slice(&pair(u32::from(a) << 4));
+                line.extend_from_slice(b"==");
             }
             [a, b] => {
                 let word = u32::from(a) << 16 | u32::from(b) << 8;
-                line.extend_from_slice(&[digit(word, 3), digit(word, 2), digit(word, 1), b'=']);
+                line.extend_from_slice(&pair(word >> 12));
+                line.extend_from_slice(&[pair(word)[0], b'=']);
             }
             _ => {}
         }
@@ -95,9 +71,22 @@ fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// The two digits of every twelve bits.
+static PAIRS: [[u8; 2]; 1 << 12] = {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut pairs = [[0; 2]; 1 << 12];
+    let mut bits = 0;
+    while bits < pairs.len() {
+        pairs[bits] = [DIGITS[bits >> 6], DIGITS[bits & 63]];
+        bits += 1;
+    }
+    pairs
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::page::assert_self_contained;
     use crate::report::sample;
 
     #[test]
@@ -125,10 +114,6 @@ mod tests {
 
     #[test]
     fn a_page_asks_nothing_of_the_network() {
-        for text in SCRIPTS.iter().chain([&PAGE, &STYLE]) {
-            for mark in ["http:", "https:", "@import", "src=", "url(", "innerHTML", "fetch(", "eval("] {
-                assert!(!text.replace("http://www.w3.org/2000/svg", "").contains(mark), "{mark}");
-            }
-        }
+        assert_self_contained(&SCRIPTS);
     }
 }

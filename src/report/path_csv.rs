@@ -13,44 +13,60 @@ const HEADER: [&str; 10] = ["path", "step", "from", "to", "cycles", "blame", "ta
 /// # Errors
 /// Those of `writer`.
 pub fn write_paths(steps: &[PathStep], names: &Symbols, graph: &Graph, writer: impl Write) -> io::Result<()> {
-    let mut csv = csv::Writer::from_writer(writer);
-    csv.write_record(HEADER)?;
-    let name = |symbol: Option<Symbol>| symbol.map_or("", |symbol| names.name(symbol)).to_owned();
+    let mut rows = Rows { csv: csv::Writer::from_writer(writer), digits: itoa::Buffer::new() };
+    rows.csv.write_record(HEADER)?;
     for (index, step) in steps.iter().enumerate() {
-        let label = match step.task {
-            Some(task) if step.is_kernel && step.name.is_none() => format!("task{task}"),
-            _ => name(step.name),
-        };
-        csv.write_record([
-            "observed".to_owned(),
-            index.to_string(),
-            step.from.to_string(),
-            step.to.to_string(),
-            (step.to - step.from).to_string(),
-            step.blame.name().to_owned(),
-            step.task.map_or(String::new(), |task| task.to_string()),
-            label,
-            name(step.kernel),
-            step.worker.map_or(String::new(), |worker| worker.0.to_string()),
-        ])?;
+        rows.span("observed", index, (step.from, step.to), step.blame.name())?;
+        rows.optional(step.task.map(|task| task.0))?;
+        match (step.task, step.name) {
+            (Some(task), None) if step.is_kernel => rows.csv.write_field(format!("task{task}"))?,
+            (_, name) => rows.name(name, names)?,
+        }
+        rows.name(step.kernel, names)?;
+        rows.optional(step.worker.map(|worker| worker.0.into()))?;
+        rows.end()?;
     }
     let mut clock = 0_u64;
     for (index, task) in graph.critical_path().into_iter().enumerate() {
         let facts = &graph.tasks[task.0 as usize];
         let end = clock.saturating_add(facts.cycles());
-        csv.write_record([
-            "static".to_owned(),
-            index.to_string(),
-            clock.to_string(),
-            end.to_string(),
-            facts.cycles().to_string(),
-            "compute".to_owned(),
-            task.to_string(),
-            graph.name(task),
-            facts.kernel.map_or("", |kernel| graph.symbols.name(kernel)).to_owned(),
-            String::new(),
-        ])?;
+        rows.span("static", index, (clock, end), "compute")?;
+        rows.optional(Some(task.0))?;
+        rows.csv.write_field(graph.name(task))?;
+        rows.name(facts.kernel, &graph.symbols)?;
+        rows.optional(None)?;
+        rows.end()?;
         clock = end;
     }
-    csv.flush()
+    rows.csv.flush()
+}
+
+/// Rows in the making, field by field.
+struct Rows<W: Write> {
+    csv: csv::Writer<W>,
+    digits: itoa::Buffer,
+}
+
+impl<W: Write> Rows<W> {
+    /// The fields from `path` to `blame`.
+    fn span(&mut self, path: &str, index: usize, (from, to): (u64, u64), blame: &str) -> csv::Result<()> {
+        self.csv.write_field(path)?;
+        for number in [index as u64, from, to, to - from] {
+            self.csv.write_field(self.digits.format(number))?;
+        }
+        self.csv.write_field(blame)
+    }
+
+    fn optional(&mut self, number: Option<u64>) -> csv::Result<()> {
+        let Rows { csv, digits } = self;
+        csv.write_field(number.map_or("", |number| digits.format(number)))
+    }
+
+    fn name(&mut self, symbol: Option<Symbol>, names: &Symbols) -> csv::Result<()> {
+        self.csv.write_field(symbol.map_or("", |symbol| names.name(symbol)))
+    }
+
+    fn end(&mut self) -> csv::Result<()> {
+        self.csv.write_record(None::<&[u8]>)
+    }
 }

@@ -3,7 +3,7 @@
 //! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
 
 use super::export::{Counter, Form, Lane, Slice, worker_names};
-use super::varint;
+use super::varint::{self, Record};
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeSet;
@@ -40,9 +40,16 @@ mod event {
     pub const TERMINATING_FLOW_IDS: u64 = 48;
 }
 
+/// Tables of names that are told once.
+mod interned {
+    pub const EVENT_NAMES: u64 = 2;
+    pub const ANNOTATION_NAMES: u64 = 3;
+}
+
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const COUNTER: u64 = 4;
+const NO_FLAGS: u64 = 0;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
@@ -56,13 +63,14 @@ const SCHEDULER: u64 = 1 << 20;
 const COUNTERS: u64 = 1 << 21;
 const WORKERS: u64 = 1 << 22;
 
+/// Numbers beside a slice; their names are told once, numbered from 1.
+const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
+
 /// The form.
 #[derive(Default)]
 pub struct Perfetto {
-    counters: Vec<Counter>,
     known_names: BTreeSet<u64>,
     scratch: Vec<u8>,
-    part: Vec<u8>,
 }
 
 impl Perfetto {
@@ -86,7 +94,7 @@ impl Perfetto {
         if is_counter {
             bytes(body, descriptor::COUNTER, &[]);
         }
-        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, body, |part| field(part, packet::SEQUENCE_ID, 1));
+        packet(out, None, NO_FLAGS, (packet::TRACK_DESCRIPTOR, body));
     }
 
     /// Tells the text of a name at its first use.
@@ -94,24 +102,9 @@ impl Perfetto {
         if !self.known_names.insert(id) {
             return;
         }
-        let mut entry = Vec::new();
-        field(&mut entry, 1, id);
-        bytes(&mut entry, 2, name.as_bytes());
         self.scratch.clear();
-        bytes(&mut self.scratch, 2, &entry);
-        wrap(out, &mut self.part, packet::INTERNED_DATA, &self.scratch, |part| {
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
-        });
-    }
-
-    /// A packet with the event in `scratch`.
-    fn emit(&mut self, out: &mut Vec<u8>, now: u64) {
-        wrap(out, &mut self.part, packet::TRACK_EVENT, &self.scratch, |part| {
-            field(part, packet::TIMESTAMP, now);
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, NEEDS_STATE);
-        });
+        name_entry(&mut self.scratch, interned::EVENT_NAMES, id, name);
+        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
     }
 }
 
@@ -125,10 +118,12 @@ impl Form for Perfetto {
         field(&mut self.scratch, descriptor::UUID, PROCESS);
         bytes(&mut self.scratch, descriptor::PROCESS, &process);
         field(&mut self.scratch, descriptor::CHILD_ORDERING, 3);
-        wrap(out, &mut self.part, packet::TRACK_DESCRIPTOR, &self.scratch, |part| {
-            field(part, packet::SEQUENCE_ID, 1);
-            field(part, packet::SEQUENCE_FLAGS, STATE_CLEARED);
-        });
+        packet(out, None, STATE_CLEARED, (packet::TRACK_DESCRIPTOR, &self.scratch));
+        self.scratch.clear();
+        for (name, id) in FACTS.into_iter().zip(1..) {
+            name_entry(&mut self.scratch, interned::ANNOTATION_NAMES, id, name);
+        }
+        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
         self.describe(out, RUNTIME, (PROCESS, 0), "Runtime", false);
         self.describe(out, ORCHESTRATOR, (RUNTIME, 0), "orchestrator", false);
         for thread in 0..machine.scheduler.threads {
@@ -136,10 +131,9 @@ impl Form for Perfetto {
             self.describe(out, track, (RUNTIME, rank), &format!("scheduler thread {thread}"), false);
         }
         self.describe(out, OCCUPANCY, (PROCESS, 1), "Occupancy", false);
-        self.counters = Counter::all(machine);
-        for (index, counter) in self.counters.clone().into_iter().enumerate() {
-            let name = counter.name(machine.limits.rings);
-            self.describe(out, COUNTERS + index as u64, (OCCUPANCY, index as u64), &name, true);
+        for counter in Counter::all(machine) {
+            let (name, rank) = (counter.name(machine.limits.rings), counter.index() as u64);
+            self.describe(out, COUNTERS + rank, (OCCUPANCY, rank), &name, true);
         }
         for kind in WorkerType::ALL {
             let count = machine.workers.count(kind);
@@ -156,51 +150,47 @@ impl Form for Perfetto {
     fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>) {
         self.intern(out, slice.name_id, slice.name);
         let track = Perfetto::track(slice.lane);
-        let body = &mut self.scratch;
-        body.clear();
-        field(body, event::TYPE, SLICE_BEGIN);
-        field(body, event::TRACK_UUID, track);
-        field(body, event::NAME_IID, slice.name_id);
+        let mut record = event(SLICE_BEGIN, track);
+        record.number(event::NAME_IID << 3);
+        record.number(slice.name_id);
         if let Some(task) = slice.task {
-            annotate(body, "task", task.0);
+            annotate(&mut record, 1, task.0);
         }
         if let Some(block) = slice.block {
-            annotate(body, "block", block.block.into());
-            annotate(body, "submit", block.submit);
-            annotate(body, "ready", block.ready);
-            if let Some(label) = block.label {
-                let mut annotation = Vec::new();
-                bytes(&mut annotation, 10, b"label");
-                bytes(&mut annotation, 6, label.as_bytes());
-                bytes(body, event::DEBUG_ANNOTATIONS, &annotation);
-            }
+            annotate(&mut record, 2, block.block.into());
+            annotate(&mut record, 3, block.submit);
+            annotate(&mut record, 4, block.ready);
+        }
+        self.scratch.clear();
+        self.scratch.extend_from_slice(record.bytes());
+        if let Some(label) = slice.block.and_then(|block| block.label) {
+            let mut annotation = Vec::new();
+            bytes(&mut annotation, 10, b"label");
+            bytes(&mut annotation, 6, label.as_bytes());
+            bytes(&mut self.scratch, event::DEBUG_ANNOTATIONS, &annotation);
         }
         for &flow in slice.flows_out {
-            fixed(body, event::FLOW_IDS, flow);
+            fixed(&mut self.scratch, event::FLOW_IDS, flow);
         }
         for &flow in slice.flows_in {
-            fixed(body, event::TERMINATING_FLOW_IDS, flow);
+            fixed(&mut self.scratch, event::TERMINATING_FLOW_IDS, flow);
         }
-        self.emit(out, slice.from);
-        self.scratch.clear();
-        field(&mut self.scratch, event::TYPE, SLICE_END);
-        field(&mut self.scratch, event::TRACK_UUID, track);
-        self.emit(out, slice.to);
+        packet(out, Some(slice.from), NEEDS_STATE, (packet::TRACK_EVENT, &self.scratch));
+        packet(out, Some(slice.to), NEEDS_STATE, (packet::TRACK_EVENT, event(SLICE_END, track).bytes()));
     }
 
     fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        let index = self.counters.iter().position(|&known| known == counter).expect("all counters are known");
-        self.scratch.clear();
-        field(&mut self.scratch, event::TYPE, COUNTER);
-        field(&mut self.scratch, event::TRACK_UUID, COUNTERS + index as u64);
-        field(&mut self.scratch, event::COUNTER_VALUE, value);
-        self.emit(out, now);
+        let mut record = event(COUNTER, COUNTERS + counter.index() as u64);
+        record.number(event::COUNTER_VALUE << 3);
+        record.number(value);
+        packet(out, Some(now), NEEDS_STATE, (packet::TRACK_EVENT, record.bytes()));
     }
 
     fn close(&mut self, _out: &mut Vec<u8>) {}
 }
 
 /// A number.
+#[inline]
 fn field(out: &mut Vec<u8>, number: u64, value: u64) {
     varint::push(out, number << 3);
     varint::push(out, value);
@@ -213,37 +203,58 @@ fn fixed(out: &mut Vec<u8>, number: u64, value: u64) {
 }
 
 /// A text or a message.
+#[inline]
 fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
     varint::push(out, number << 3 | 2);
     varint::push(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-/// A named number beside a slice.
-fn annotate(out: &mut Vec<u8>, name: &str, value: u64) {
-    let mut annotation = [0; 32];
-    let mut length = 0;
-    let mut put = |byte: u8| {
-        annotation[length] = byte;
-        length += 1;
-    };
-    put(10 << 3 | 2);
-    put(name.len() as u8);
-    name.bytes().for_each(&mut put);
-    put(3 << 3);
-    let mut rest = value;
-    while rest >= 0x80 {
-        put(rest as u8 | 0x80);
-        rest >>= 7;
+/// The beginning of an event on a track.
+#[inline]
+fn event(kind: u64, track: u64) -> Record {
+    let mut record = Record::new();
+    for (number, value) in [(event::TYPE, kind), (event::TRACK_UUID, track)] {
+        record.number(number << 3);
+        record.number(value);
     }
-    put(rest as u8);
-    bytes(out, event::DEBUG_ANNOTATIONS, &annotation[..length]);
+    record
 }
 
-/// A packet that holds `body` beside the fields that `head` writes.
-fn wrap(out: &mut Vec<u8>, part: &mut Vec<u8>, number: u64, body: &[u8], head: impl FnOnce(&mut Vec<u8>)) {
-    part.clear();
-    head(part);
-    bytes(part, number, body);
-    bytes(out, 1, part);
+/// The number beside a slice that [`FACTS`] names in this place, from 1.
+#[inline]
+fn annotate(record: &mut Record, name: u8, value: u64) {
+    let length = 3 + varint::length(value) as u8;
+    for byte in [(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, length, 1 << 3, name, 3 << 3] {
+        record.byte(byte);
+    }
+    record.number(value);
+}
+
+/// A text with its number in a table of names.
+fn name_entry(out: &mut Vec<u8>, table: u64, id: u64, name: &str) {
+    let mut entry = Vec::new();
+    field(&mut entry, 1, id);
+    bytes(&mut entry, 2, name.as_bytes());
+    bytes(out, table, &entry);
+}
+
+/// A packet that holds `body` as the field `number`, at a moment if it has one.
+#[inline]
+fn packet(out: &mut Vec<u8>, now: Option<u64>, flags: u64, (number, body): (u64, &[u8])) {
+    let mut head = Record::new();
+    for (number, value) in [(packet::SEQUENCE_ID, 1), (packet::SEQUENCE_FLAGS, flags)] {
+        head.number(number << 3);
+        head.number(value);
+    }
+    if let Some(now) = now {
+        head.number(packet::TIMESTAMP << 3);
+        head.number(now);
+    }
+    head.number(number << 3 | 2);
+    head.number(body.len() as u64);
+    varint::push(out, 1 << 3 | 2);
+    varint::push(out, (head.bytes().len() + body.len()) as u64);
+    out.extend_from_slice(head.bytes());
+    out.extend_from_slice(body);
 }

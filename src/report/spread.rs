@@ -47,6 +47,12 @@ impl<B: Bin> Bins<B> {
         if to <= from {
             return;
         }
+        let first = from >> self.shift;
+        if first == (to - 1) >> self.shift
+            && let Some(bin) = self.bins.get_mut(first as usize)
+        {
+            return visit(bin, to - from);
+        }
         self.at(to - 1);
         let mut cycle = from;
         while cycle < to {

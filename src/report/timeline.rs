@@ -5,7 +5,7 @@
 
 use super::spread::Curve;
 use super::tracks::{Span, Track};
-use super::varint::{push, zigzag};
+use super::varint::{Record, push, zigzag};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{TaskId, TaskType};
 use crate::sync::{Local, Word};
@@ -140,16 +140,18 @@ impl Tasks {
         let job = &window.slot(slot).job;
         let (name, kernel, blocks) = (job.name.load(Relaxed), job.kernel.load(Relaxed), job.blocks.load(Relaxed));
         let (has_name, has_blocks) = (name != NONE, blocks != 1);
-        self.bytes.push(job.kind() as u8 | u8::from(has_name) << 3 | u8::from(has_blocks) << 4);
-        push(&mut self.bytes, now - self.submit);
-        push(&mut self.bytes, u64::from(kernel.wrapping_add(1)));
+        let mut record = Record::new();
+        record.byte(job.kind() as u8 | u8::from(has_name) << 3 | u8::from(has_blocks) << 4);
+        record.number(now - self.submit);
+        record.number(u64::from(kernel.wrapping_add(1)));
         if has_name {
-            push(&mut self.bytes, zigzag(name.into(), self.name));
+            record.number(zigzag(name.into(), self.name));
             self.name = name.into();
         }
         if has_blocks {
-            push(&mut self.bytes, blocks.into());
+            record.number(blocks.into());
         }
+        self.bytes.extend_from_slice(record.bytes());
         self.submit = now;
         self.count += 1;
         self.producers(task, slot, window);

@@ -1,7 +1,7 @@
 //! What one actor did when: every span in a few bytes as long as there is room for that, and always as bins.
 
 use super::spread::{Bins, Busy};
-use super::varint::{push, zigzag};
+use super::varint::{Record, zigzag};
 
 /// A worker, the orchestrator or a scheduler thread over time. Spans follow each other and do not overlap.
 ///
@@ -40,13 +40,15 @@ impl Track {
         self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));
         self.count += 1;
         if in_detail {
-            push(&mut self.spans, span.from - self.end);
-            push(&mut self.spans, span.to - span.from);
-            push(&mut self.spans, zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
+            let mut record = Record::new();
+            record.number(span.from - self.end);
+            record.number(span.to - span.from);
+            record.number(zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
             if span.part > 0 {
-                push(&mut self.spans, span.part.into());
+                record.number(span.part.into());
             }
-            push(&mut self.spans, span.extra);
+            record.number(span.extra);
+            self.spans.extend_from_slice(record.bytes());
             (self.end, self.task) = (span.to, span.task);
         }
     }

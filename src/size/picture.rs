@@ -10,6 +10,12 @@ const WIDTH: f64 = 30.0;
 /// Size of one curve in the picture.
 const BOX: (f64, f64) = (420.0, 220.0);
 const MARGIN: f64 = 60.0;
+/// Room for makespans and the words left of a curve.
+const LEFT: f64 = 110.0;
+/// Light or dark as the reader has it.
+const STYLE: &str = "svg{background:#fff;color:#1b1f24}text{fill:currentColor}.axis{fill:none;stroke:#8a8f96}\
+    .line{fill:none;stroke:#0072b2;stroke-width:1.5}.dot{fill:#0072b2}.mark{stroke:#d55e00;stroke-dasharray:3}\
+    @media(prefers-color-scheme:dark){svg{background:#14171b;color:#e8ebee}.line{stroke:#56b4e9}.dot{fill:#56b4e9}}";
 
 /// How much a makespan is above the best, drawn against the worst.
 pub(super) fn bar(makespan: u64, best: u64, worst: u64) -> String {
@@ -25,14 +31,14 @@ pub(super) fn bar(makespan: u64, best: u64, worst: u64) -> String {
 pub fn svg(sizing: &Sizing) -> String {
     let drawn: Vec<&Answer> =
         sizing.answers.iter().filter(|answer| answer.curve.iter().any(|point| point.makespan.is_some())).collect();
-    let (width, height) = (BOX.0 + 2.0 * MARGIN, (BOX.1 + 1.5 * MARGIN) * drawn.len().max(1) as f64);
+    let (width, height) = (BOX.0 + LEFT + MARGIN, (BOX.1 + 1.5 * MARGIN) * drawn.len().max(1) as f64);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"system-ui, sans-serif\" font-size=\"11\">\n<style>{STYLE}</style>\n"
     );
     for (index, answer) in drawn.into_iter().enumerate() {
         let top = index as f64 * (BOX.1 + 1.5 * MARGIN) + MARGIN / 2.0;
-        let _ = write!(text, "<g transform=\"translate({MARGIN},{top})\">\n{}</g>\n", plot(answer));
+        let _ = write!(text, "<g transform=\"translate({LEFT},{top})\">\n{}</g>\n", plot(answer));
     }
     text.push_str("</svg>\n");
     text
@@ -49,28 +55,26 @@ fn plot(answer: &Answer) -> String {
     let label = |size: u64| if answer.kind == Kind::Heap { format_bytes(size) } else { group(size) };
     let (width, height) = BOX;
     let mut text = format!(
-        "<text y=\"-6\" font-weight=\"bold\">{}</text>\n<path d=\"M0,0V{height}H{width}\" fill=\"none\" stroke=\"#888\"/>\n\
+        "<text y=\"-10\" font-weight=\"bold\">makespan over {}</text>\n<path d=\"M0,0V{height}H{width}\" class=\"axis\"/>\n\
          <text x=\"-4\" y=\"4\" text-anchor=\"end\">{}</text>\n<text x=\"-4\" y=\"{height}\" text-anchor=\"end\">0</text>\n",
         answer.kind.key(),
         group(worst as u64)
     );
     let path: Vec<String> =
         points.iter().map(|&(size, makespan)| format!("{:.1},{:.1}", x(size), y(makespan))).collect();
-    let _ = writeln!(
-        text,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"#1f6fb2\" stroke-width=\"1.5\"/>",
-        path.join(" ")
-    );
+    let _ = writeln!(text, "<polyline points=\"{}\" class=\"line\"/>", path.join(" "));
     for &(size, makespan) in &points {
         let _ = writeln!(
             text,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"#1f6fb2\"><title>{}: {} cycles</title></circle>",
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" class=\"dot\"><title>{}: {} cycles</title></circle>",
             x(size),
             y(makespan),
             label(size),
             group(makespan)
         );
     }
+    let last = points[points.len() - 1].0;
+    let _ = writeln!(text, "<text x=\"{width}\" y=\"{}\" text-anchor=\"end\">{}</text>", height + 14.0, label(last));
     let marks = [
         ("completes", answer.smallest.as_ref().map(|smallest| smallest.size), 14.0),
         ("fast", answer.fast.as_ref().map(|fast| fast.size), 28.0),
@@ -81,7 +85,7 @@ fn plot(answer: &Answer) -> String {
             let (at, down) = (x(size), height + below);
             let _ = writeln!(
                 text,
-                "<path d=\"M{at:.1},0V{height}\" stroke=\"#c33\" stroke-dasharray=\"3\"/>\
+                "<path d=\"M{at:.1},0V{height}\" class=\"mark\"/>\
                  <text x=\"{at:.1}\" y=\"{down}\" text-anchor=\"middle\">{word} {}</text>",
                 label(size)
             );

@@ -7,6 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 
 const folder = path.resolve(process.argv[2]);
+// Processor time of the page, so that other programs on the host do not decide.
 const LONGEST_OPEN_MS = Number(process.env.LONGEST_OPEN_MS || 2000);
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
@@ -23,11 +24,16 @@ async function open(name, options = {}) {
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable");
   const started = Date.now();
   await page.goto(`file://${folder}/${name}.html`);
   await page.waitForFunction(() => window.ptosim && window.ptosim.ready);
   await settled(page);
-  return { page, context, complaints, milliseconds: Date.now() - started };
+  const milliseconds = Date.now() - started;
+  const { metrics } = await session.send("Performance.getMetrics");
+  const processor = 1000 * metrics.find((metric) => metric.name === "ProcessTime").value;
+  return { page, context, complaints, milliseconds, processor };
 }
 
 const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -216,14 +222,46 @@ await test("a page made from a result alone says what is missing", async (open) 
   assert.deepEqual(lanes, result("plain").workers.map((worker) => worker.blocks));
 });
 
+await test("a comparison shows every policy, its makespan and the bound", async (open) => {
+  const { page } = await open("compare");
+  const expected = result("compare").policies.filter((row) => row.result);
+  const bars = await page.evaluate(() => Array.from(document.querySelectorAll("[data-policy]"), (bar) => ({
+    policy: bar.dataset.policy, cycles: Number(bar.dataset.cycles), width: bar.getBoundingClientRect().width, bound: bar.nextSibling.getBoundingClientRect().x - bar.getBoundingClientRect().x })));
+  const cycles = Object.fromEntries(expected.map((row) => [row.policy, row.result.makespan]));
+  assert.deepEqual(Object.fromEntries(bars.map((bar) => [bar.policy, bar.cycles])), cycles);
+  const longest = bars.reduce((a, b) => (a.cycles > b.cycles ? a : b));
+  for (const bar of bars) {
+    assert.ok(Math.abs(bar.width / longest.width - bar.cycles / longest.cycles) < 0.01, bar.policy);
+    const { lower_bound } = expected.find((row) => row.policy === bar.policy).result;
+    assert.ok(Math.abs(bar.bound / longest.width - lower_bound / longest.cycles) < 0.01, bar.policy);
+  }
+  const shown = (await page.locator("#policies tbody td:nth-child(3)").allInnerTexts()).map((text) => Number(text.replace(/\D/g, "")));
+  assert.deepEqual(shown, Object.values(cycles).sort((a, b) => a - b));
+});
+
+await test("a sweep shows every run that completed, over any parameter", async (open) => {
+  const { page } = await open("sweep");
+  const runs = fs.readFileSync(`${folder}/sweep/results.jsonl`, "utf8").trim().split("\n").map((line) => JSON.parse(line)).filter((run) => run.outcome === "completed");
+  assert.equal(await page.locator("[data-run]").count(), runs.length);
+  await page.selectOption("#columns", "limits.window");
+  await page.selectOption("#lines", "workers.clusters");
+  const distinct = (key) => new Set(runs.map((run) => run.settings[key])).size;
+  assert.equal(await page.locator("[data-cell]").count(), distinct("limits.window") * distinct("workers.clusters"));
+  const fastest = Math.min(...runs.map((run) => run.makespan));
+  assert.equal(Number((await page.locator("#runs tbody td").first().innerText()).replace(/\D/g, "")), fastest);
+  const before = await page.locator("[data-run]").first().getAttribute("cx");
+  await page.selectOption("#x", "makespan");
+  assert.notEqual(await page.locator("[data-run]").first().getAttribute("cx"), before);
+});
+
 await test("nothing overlaps or is cut off, light and dark, wide and narrow, on paper", async (open) => {
-  for (const name of ["plain", "nasty", "stuck"]) {
+  for (const name of ["plain", "nasty", "stuck", "compare", "sweep"]) {
     for (const scheme of ["light", "dark"]) {
       for (const width of [1280, 400]) {
         const { page } = await open(name, { scheme, width });
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         assert.equal(wide, 0, `${name} ${scheme} ${width}: ${wide} pixels too wide`);
-        const boxes = await page.evaluate(() => Array.from(document.querySelectorAll("h2, .card, figure, .tools > *, .bars > *, .legend > span")).filter((node) => !node.closest("details:not([open])")).map((node) => {
+        const boxes = await page.evaluate(() => Array.from(document.querySelectorAll("h2, .card, figure, .tools > *, .bars > *, .legend > span, svg.picture text")).filter((node) => !node.closest("details:not([open])")).map((node) => {
           const { x, y, width, height } = node.getBoundingClientRect();
           return { x, y, width, height, text: node.textContent.slice(0, 40), inside: node.parentElement.className };
         }).filter((box) => box.width > 0 && box.height > 0));
@@ -246,13 +284,18 @@ await test("nothing overlaps or is cut off, light and dark, wide and narrow, on 
   }
 });
 
-await test("a million blocks open and zoom quickly, ten thousand make a small file", async (open) => {
+await test("ten thousand blocks make a small file", async (open) => {
   assert.ok(fs.statSync(`${folder}/small.html`).size < 2e6, "10 000 blocks take 2 MB or more");
-  for (const name of ["million-chain", "million-random"]) {
-    if (!fs.existsSync(`${folder}/${name}.html`)) continue;
+  await open("small");
+});
+
+const millions = ["million-chain", "million-random"].filter((name) => fs.existsSync(`${folder}/${name}.html`));
+if (millions.length === 0) console.log("skip  a million blocks open and zoom quickly: QUICK leaves their pages out");
+else await test("a million blocks open and zoom quickly", async (open) => {
+  for (const name of millions) {
     const size = fs.statSync(`${folder}/${name}.html`).size;
     assert.ok(size < 30e6, `${name}: ${size} bytes`);
-    const { page, milliseconds } = await open(name);
+    const { page, milliseconds, processor } = await open(name);
     const zoom = await page.evaluate(async () => {
       const { view } = window.ptosim;
       const times = [];
@@ -273,8 +316,8 @@ await test("a million blocks open and zoom quickly, ten thousand make a small fi
     });
     const blocks = await page.evaluate(() => window.ptosim.data.lanes.reduce((sum, lane) => sum + (lane.kind === "worker" ? lane.n : 0), 0));
     assert.equal(blocks, 1000000);
-    console.log(`      ${name}: ${(size / 1e6).toFixed(1)} MB, opens in ${milliseconds} ms, slowest frame ${zoom.toFixed(0)} ms, first click ${click.toFixed(0)} ms`);
-    assert.ok(milliseconds < LONGEST_OPEN_MS, `${name} opens in ${milliseconds} ms`);
+    console.log(`      ${name}: ${(size / 1e6).toFixed(1)} MB, opens in ${milliseconds} ms (${processor.toFixed(0)} ms of processor time), slowest frame ${zoom.toFixed(0)} ms, first click ${click.toFixed(0)} ms`);
+    assert.ok(processor < LONGEST_OPEN_MS, `${name} takes ${processor} ms of processor time to open`);
     assert.ok(zoom < LONGEST_OPEN_MS, `${name}: a frame takes ${zoom} ms`);
   }
 });

@@ -134,6 +134,7 @@ fn perfetto_packets_are_the_schedule() {
         let bytes = export.finish().expect("memory does not fail");
         let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
         let mut open: BTreeMap<u64, (u64, BTreeMap<String, u64>)> = BTreeMap::new();
+        let mut names: BTreeMap<u64, String> = BTreeMap::new();
         let mut found: Rows = Vec::new();
         for (_, packet) in fields(&bytes) {
             let Field::Bytes(packet) = packet else { panic!("a trace consists of packets") };
@@ -142,6 +143,12 @@ fn perfetto_packets_are_the_schedule() {
             if let Some(descriptor) = message(&packet, 60).map(fields) {
                 let name = message(&descriptor, 2).map_or(String::new(), |name| String::from_utf8_lossy(name).into());
                 tracks.insert(number(&descriptor, 1).expect("an identity"), name);
+            }
+            for (table, entry) in message(&packet, 12).map(fields).unwrap_or_default() {
+                let (3, Field::Bytes(entry)) = (table, entry) else { continue };
+                let entry = fields(entry);
+                let name = String::from_utf8_lossy(message(&entry, 2).expect("a name")).into_owned();
+                names.insert(number(&entry, 1).expect("a number"), name);
             }
             let Some(event) = message(&packet, 11).map(fields) else { continue };
             let (track, now) = (number(&event, 11).expect("a track"), number(&packet, 8).expect("a moment"));
@@ -152,9 +159,9 @@ fn perfetto_packets_are_the_schedule() {
                         Field::Bytes(body) if *key == 4 => Some(fields(body)),
                         _ => None,
                     });
-                    let facts = annotations.map(|annotation| {
-                        let name = message(&annotation, 10).expect("a name");
-                        (String::from_utf8_lossy(name).into_owned(), number(&annotation, 3).unwrap_or(0))
+                    let facts = annotations.filter_map(|annotation| {
+                        let name = &names[&number(&annotation, 1)?];
+                        Some((name.clone(), number(&annotation, 3).expect("a number")))
                     });
                     assert!(open.insert(track, (now, facts.collect())).is_none(), "slices do not overlap");
                 }

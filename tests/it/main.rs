@@ -12,6 +12,7 @@ mod formats;
 mod invariants;
 mod model;
 mod notation;
+mod pages;
 mod policies;
 mod policy_bmf;
 mod policy_cases;

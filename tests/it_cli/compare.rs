@@ -85,3 +85,17 @@ fn a_wrong_policy_or_configuration_is_told_with_the_nearest_right_one() {
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("p.toml:2: unknown field `nme`; did you mean `name`?"), "{}", ended.stderr);
 }
+
+#[test]
+fn the_page_holds_the_makespan_of_every_policy() {
+    let folder = folder();
+    let call = format!("compare x.jsonl --policies pto,predictive {TWO} --html page.html --json result.json");
+    assert_eq!(in_folder(folder.path(), &call, "").code, 0);
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("it is there");
+    let data = page.split("id=\"ptosim-comparison\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let shown: Value = serde_json::from_str(data.expect("the data are there")).expect("JSON");
+    let result = fs::read_to_string(folder.path().join("result.json")).expect("it is there");
+    assert_eq!(shown, serde_json::from_str::<Value>(&result).expect("JSON"));
+    assert_eq!(shown["policies"][1]["result"]["makespan"], 60);
+    refuses("compare bgemm --csv a --html a", "--csv and --html both write a");
+}

@@ -78,3 +78,15 @@ function section(title, ...children) {
   const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
   return make("section", { id, "aria-label": title }, make("h2", {}, title), children);
 }
+
+/// The name of the page, how it ended, and the switch between light and dark; `repaint` draws what the style does not reach.
+function titleRow(title, ending, isGood, repaint) {
+  document.title = clip(title, 120);
+  const theme = make("button", { type: "button", class: "theme", onclick: () => {
+    const root = document.documentElement;
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = isDark ? "light" : "dark";
+    repaint();
+  } }, "Light / dark");
+  return make("div", { class: "title" }, make("h1", {}, title), make("span", { class: `badge ${isGood ? "good" : "bad"}` }, ending), theme);
+}

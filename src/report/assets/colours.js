@@ -14,12 +14,6 @@ const BLAME_COLOURS = {
   submit: "#0072b2", submit_at: "var(--rest)", admit: "#56b4e9", complete: "#44aa99", dispatch: "#cc79a7", scheduler_queue: "#332288", pickup: "#ddaa77",
 };
 
-const kernelRank = new Map(report.kernels.map((kernel, rank) => [kernel.name, rank]));
-function kernelColour(name) {
-  const rank = kernelRank.has(name) ? kernelRank.get(name) : KERNEL_COLOURS.length;
-  return rank < KERNEL_COLOURS.length ? KERNEL_COLOURS[rank] : REST_COLOURS[rank % REST_COLOURS.length];
-}
-
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 /// How much of a pixel is covered, in steps; every label has one colour a step.

@@ -2,21 +2,12 @@
 
 const isGood = report.outcome === "completed";
 
-function titleRow() {
-  document.title = clip(`${report.workload} on ${report.machine.name}`, 120);
+function reportTitle() {
   const words = { completed: "completed", deadlock: "deadlock", failed: "failed", timeout: "timed out" };
-  const theme = make("button", { type: "button", class: "theme", onclick: switchTheme }, "Light / dark");
-  return make("div", { class: "title" }, make("h1", {}, `${report.workload} on ${report.machine.name}`),
-    make("span", { class: `badge ${isGood ? "good" : "bad"}` }, words[report.outcome] || report.outcome), theme);
+  return titleRow(`${report.workload} on ${report.machine.name}`, words[report.outcome] || report.outcome, isGood, repaint);
 }
 
 let view = null;
-function switchTheme() {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
-  repaint();
-}
 function repaint() {
   if (view) {
     view.colours();
@@ -107,10 +98,9 @@ function timelineSection() {
 function timelineLegend(data) {
   const kernels = report.kernels.slice(0, KERNEL_COLOURS.length).map((kernel) => [clip(kernel.name, 80), kernelColour(kernel.name)]);
   if (report.kernels.length > KERNEL_COLOURS.length) kernels.push([`${report.kernels.length - KERNEL_COLOURS.length} more`, REST_COLOURS[0]]);
-  const phases = PHASES.filter((_, label) => data.lanes[0].label.includes(label)).map(([name, colour]) => [`orchestrator: ${name}`, colour]);
-  const jobs = data.lanes.some((lane) => lane.kind === "scheduler") ? JOBS.map(([name, colour]) => [`scheduler: ${name}`, colour]) : [];
+  const used = (kind, labels) => labels.filter((_, label) => data.lanes.some((lane) => lane.kind === kind && lane.label.some((found, i) => found === label && (!lane.busy || lane.busy[i] > 0)))).map(([name, colour]) => [`${kind}: ${name}`, colour]);
   const path = data.path.n > 0 ? [["critical path", "var(--path)"]] : [];
-  return legend([...kernels, ...phases, ...jobs, ...path]);
+  return make("div", {}, legend(kernels), legend([...used("orchestrator", PHASES), ...used("scheduler", JOBS), ...path]));
 }
 
 function pathSection() {
@@ -156,7 +146,7 @@ function kernelSection() {
     ["blocks", (kernel) => kernel.count, (kernel) => group(kernel.count)], ["cycles", (kernel) => kernel.total, (kernel) => group(kernel.total)],
     ["share", (kernel) => kernel.share, (kernel) => percent(kernel.share)], ["mean", (kernel) => kernel.mean, (kernel) => decimal(kernel.mean)], ["max", (kernel) => kernel.max, (kernel) => group(kernel.max)],
   ];
-  return section("Kernels", sortableTable(columns, report.kernels, 2));
+  return section("Kernels", sortableTable("kernel-table", columns, report.kernels, 2));
 }
 
 function runtimeSection() {
@@ -183,7 +173,7 @@ function settingsSection() {
 }
 
 function build() {
-  byId("head").append(titleRow(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, report.verdict), ...report.notes.map((note) => make("p", { class: "soft" }, `Note: ${note}`)));
+  byId("head").append(reportTitle(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, report.verdict), ...report.notes.map((note) => make("p", { class: "soft" }, `Note: ${note}`)));
   const main = byId("main");
   const add = (...sections) => main.append(...sections.filter(Boolean));
   add(deadlockView());

@@ -1,6 +1,8 @@
 // The timeline: one lane a worker, drawn pixel by pixel, so that a million blocks cost no more than a thousand.
 
 const AXIS = 22;
+/// Changes of lane in one column of pixels that the critical path is drawn with.
+const MOST_CHANGES = 4;
 const MOST_LABELS = 600;
 const MOST_MARKS = 4000;
 
@@ -269,25 +271,47 @@ class TimelineView {
     context.strokeStyle = themeColour("--path");
     context.lineWidth = 1.2;
     context.beginPath();
-    let before = null;
-    let drawnUntil = -1;
-    let drawnLane = -1;
+    // However many steps there are, a lane is filled once in each pixel, and a column of pixels has one line at most: none
+    // where the path changes lanes so often that lines would hide everything.
+    const drawnUntil = new Float64Array(this.lanes.length).fill(-Infinity);
+    const top = this.y(0) + this.row - 1.5;
+    let [beforeX, beforeY] = [NaN, NaN];
+    let column = null;
+    const finishColumn = () => {
+      if (column && column.changes <= MOST_CHANGES) {
+        context.moveTo(column.x, column.top);
+        context.lineTo(column.x, column.bottom);
+      }
+      column = null;
+    };
     for (let i = low; i < high; i += 1) {
       const lane = path.lane[i] < 0 ? -1 : this.laneOf.get(path.lane[i]);
       if (lane < 0) continue;
       const x0 = this.x(path.from[i]);
       const x1 = Math.max(this.x(path.to[i]), x0 + 1);
-      const y = this.y(lane) + this.row - 3;
-      if (lane === drawnLane && x1 <= drawnUntil) continue;
-      context.fillRect(x0, y, x1 - x0, 3);
-      if (before && (before.lane !== lane || x0 - before.x > 1)) {
-        context.moveTo(before.x, before.y + 1.5);
-        context.lineTo(x0, y + 1.5);
+      const y = top + lane * this.row;
+      if (Math.ceil(x1) > drawnUntil[lane]) {
+        const from = Math.max(x0, drawnUntil[lane]);
+        drawnUntil[lane] = Math.ceil(x1);
+        context.fillRect(from, y - 1.5, drawnUntil[lane] - from, 3);
       }
-      before = { x: x1, y, lane };
-      drawnUntil = Math.ceil(x1);
-      drawnLane = lane;
+      if (x0 - beforeX > 1) {
+        finishColumn();
+        context.moveTo(beforeX, beforeY);
+        context.lineTo(x0, y);
+      } else if (!Number.isNaN(beforeY) && beforeY !== y) {
+        const at = Math.round(x0);
+        if (!column || column.x !== at) {
+          finishColumn();
+          column = { x: at, top: y, bottom: y, changes: 0 };
+        }
+        column.changes += 1;
+        column.top = Math.min(column.top, beforeY, y);
+        column.bottom = Math.max(column.bottom, beforeY, y);
+      }
+      [beforeX, beforeY] = [x1, y];
     }
+    finishColumn();
     context.stroke();
     context.restore();
   }
