@@ -217,7 +217,7 @@ fn hinted(hint: &str) -> impl Iterator<Item = &str> {
 fn label(id: u64, event: &Event<'_>) -> String {
     let hint =
         event.text("event-hint").and_then(|hint| hint.strip_prefix("Task:")).and_then(|hint| hint.split(',').next());
-    hint.map_or_else(|| Home::of(id).label(), |hint| hint.trim().to_owned())
+    hint.map_or_else(|| Home::of(id).to_string(), |hint| hint.trim().to_owned())
 }
 
 /// The name of an event without the task in parentheses.
