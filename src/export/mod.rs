@@ -8,6 +8,7 @@ mod csv;
 mod dot;
 mod feature;
 mod json;
+mod perfetto;
 mod recording;
 mod simpler;
 mod wfformat;
@@ -100,6 +101,14 @@ pub fn targets() -> &'static [Target] {
             holds: &[Blocks],
             needs_run: true,
             files: &[("", chrome::write)],
+        },
+        Target {
+            name: "perfetto",
+            description: "timeline of a run for Perfetto (protobuf)",
+            endings: &[".pftrace", ".perfetto-trace"],
+            holds: &[Blocks],
+            needs_run: true,
+            files: &[("", perfetto::write)],
         },
         Target {
             name: "simpler",
