@@ -107,6 +107,15 @@ impl Edges {
             Edges::All => "all",
         }
     }
+
+    /// The choice of this name.
+    ///
+    /// # Errors
+    /// When there is none; names all.
+    pub fn parse(name: &str) -> Result<Edges, String> {
+        let names = || format!("\"{name}\" is unknown; use one of {}", Edges::ALL.map(Edges::name).join(", "));
+        Edges::ALL.into_iter().find(|edges| edges.name() == name).ok_or_else(names)
+    }
 }
 
 /// What the user chose about a file that is not ours.
