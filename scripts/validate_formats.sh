@@ -39,7 +39,7 @@ counts "$formats/chakra/feeder_test_chakra.0.et.gz" "3 664" "181 878"
 counts "$formats/chakra/feeder_test_chakra.0.json.gz" "3 664" "181 878"
 expect "critical path of the Chakra trace, 46 140 µs" 0 "^critical path +46 140 000 cycles" \
     "$ptosim" stat "$formats/chakra/feeder_test_chakra.0.et.gz" --set clock_mhz=1000
-expect "control dependencies in a circle are named" 2 "in a circle: \"n" \
+expect "control dependencies in circles are named" 2 "\"n[0-9]+\" waits for itself|in a circle: \"n" \
     "$ptosim" stat "$formats/chakra/feeder_test_chakra.0.et.gz" --edges all
 counts "$formats/hicann_topo/mlaprolog_topo.json" 235 473
 counts "$formats/hicann_topo/fixed_task_topo.json" 34 60
@@ -88,9 +88,9 @@ for sample in "${samples[@]}"; do
         expect "convert $format to $to" 0 "" "$ptosim" convert "$file" "$work/out.$to" "${machine[@]}"
     done
     expect "convert $format to simpler" 0 "" "$ptosim" convert "$file" "$work/simpler" --to simpler "${machine[@]}"
-    before="$("$ptosim" stat "$file" | grep -E '^(tasks|dependencies|levels|critical path)')"
+    before="$("$ptosim" stat "$file" | grep -E '^(tasks|dependencies|levels|critical path)' || true)"
     for to in jsonl ptob dot wf.json chrome.json; do
-        after="$("$ptosim" stat "$work/out.$to" | grep -E '^(tasks|dependencies|levels|critical path)')"
+        after="$("$ptosim" stat "$work/out.$to" | grep -E '^(tasks|dependencies|levels|critical path)' || true)"
         if [ "$before" != "$after" ]; then
             echo "FAILED $format through $to: another graph"
             failures=$((failures + 1))
