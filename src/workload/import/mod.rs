@@ -262,13 +262,14 @@ fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Choice,
         Some(name) => Choice::Foreign(by_name(name)?),
         None if is_native(head) => Choice::Native,
         None if binary::is_binary(head) => Choice::Binary,
-        None => match recognised() {
-            Some(format) => Choice::Foreign(format),
-            None => {
+        None => {
+            if let Some(format) = recognised() {
+                Choice::Foreign(format)
+            } else {
                 companion(head, path)?;
                 Choice::Native
             }
-        },
+        }
     };
     if let (Choice::Native | Choice::Binary, Some(option)) = (&choice, options.is_for_foreign()) {
         let what = path.map_or("standard input".into(), |path| path.display().to_string());
