@@ -209,7 +209,7 @@ struct ImportArgs {
     #[arg(long, value_name = "FORMAT", help_heading = IMPORT)]
     from: Option<String>,
     /// Where dependencies come from: recorded, infer (from regions), files (as buffers), all (control ones too)
-    #[arg(long, value_name = "CHOICE", value_parser = edges, help_heading = IMPORT)]
+    #[arg(long, value_name = "CHOICE", value_parser = Edges::parse, help_heading = IMPORT)]
     edges: Option<Edges>,
     /// Mapping rules: worker types, clock and cycles by kernel name
     #[arg(long, value_name = "FILE.toml", help_heading = IMPORT)]
@@ -232,11 +232,6 @@ impl ImportArgs {
         };
         workload::open_with(spec, &options)
     }
-}
-
-fn edges(name: &str) -> Result<Edges, String> {
-    let names = Edges::ALL.map(Edges::name).join(", ");
-    Edges::ALL.into_iter().find(|edges| edges.name() == name).ok_or_else(|| format!("use one of {names}"))
 }
 
 /// Prints to standard output, with colours only where they are wanted.

@@ -8,6 +8,9 @@ mod csv;
 mod dot;
 mod feature;
 mod json;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod perfetto;
 mod recording;
 mod simpler;
 mod wfformat;
@@ -100,6 +103,27 @@ pub fn targets() -> &'static [Target] {
             holds: &[Blocks],
             needs_run: true,
             files: &[("", chrome::write)],
+        },
+        Target {
+            name: "perfetto",
+            description: "timeline of a run for Perfetto (protobuf)",
+            endings: &[".pftrace", ".perfetto-trace"],
+            holds: &[Blocks],
+            needs_run: true,
+            files: &[("", perfetto::write)],
+        },
+        #[cfg(feature = "parquet")]
+        Target {
+            name: "parquet",
+            description: "a folder with tasks, blocks and edges of a run as Parquet tables",
+            endings: &[],
+            holds: &[Blocks],
+            needs_run: true,
+            files: &[
+                ("tasks.parquet", parquet::tasks),
+                ("blocks.parquet", parquet::blocks),
+                ("edges.parquet", parquet::edges),
+            ],
         },
         Target {
             name: "simpler",

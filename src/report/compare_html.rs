@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn the_page_holds_the_comparison_and_no_name_ends_it() {
         let report = sample::waits_for_dependencies();
-        let rows = vec![Row::of(&report), Row::failed("lifo", "</script><script>alert(1)</script>")];
+        let rows = vec![Row::of(&report), Row::failed("lifo", "</script><script>alert(1)</script>".into())];
         let comparison = Comparison::new("<b>\u{2028}'\"".into(), &report.machine, rows);
         let mut page = Vec::new();
         write_comparison(&comparison, &mut page).expect("memory does not fail");

@@ -6,6 +6,7 @@ use super::hash::{Hash, dice};
 use super::spec::{Mode, Spec, UNSET, with_parameter};
 use crate::config::{ConfigError, Machine};
 use crate::policy::{Choice, Config};
+use crate::workload::import::Options;
 use crate::workload::{self, Program};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -61,9 +62,9 @@ pub struct Inputs {
 
 type Loaded = Arc<OnceLock<Result<Program, String>>>;
 
-/// Workloads parsed once, the ones used last.
+/// Workloads parsed once for a clock, the ones used last.
 #[derive(Default)]
-struct Programs(Mutex<Vec<(String, Loaded)>>);
+struct Programs(Mutex<Vec<(String, f64, Loaded)>>);
 
 impl Plan {
     /// Prepares a sweep: reads machines, policy configuration and the contents of files.
@@ -183,6 +184,7 @@ impl Plan {
     #[must_use]
     pub fn identity(&self, point: &Point) -> String {
         let hash = Hash::new().with(VERSION.as_bytes()).with(self.content(&point.workload));
+        let hash = hash.with(format!("{:?}", self.spec.import).as_bytes());
         let config = self.spec.policy_config.as_deref().unwrap_or_default();
         let hash = hash.with(point.policy.as_bytes()).with(self.content(config));
         match self.inputs(point).machine {
@@ -204,26 +206,30 @@ impl Plan {
     /// # Errors
     /// The message, when it cannot be read.
     pub fn program(&self, point: &Point) -> Result<Program, String> {
-        self.programs.load(&point.workload)
+        let machine = self.inputs(point).machine.map_err(|error| error.to_string())?;
+        let options = Options { clock_mhz: machine.clock_mhz as f64, ..self.spec.import.clone() };
+        self.programs.load(&point.workload, &options)
     }
 }
 
 impl Programs {
-    fn load(&self, spec: &str) -> Result<Program, String> {
+    fn load(&self, spec: &str, options: &Options) -> Result<Program, String> {
         let loaded = {
             let mut kept = self.0.lock().expect("nobody panics while holding the workloads");
-            if let Some((_, loaded)) = kept.iter().find(|(known, _)| known == spec) {
+            if let Some((_, _, loaded)) =
+                kept.iter().find(|(known, clock, _)| known == spec && *clock == options.clock_mhz)
+            {
                 Arc::clone(loaded)
             } else {
                 let loaded = Loaded::default();
-                kept.push((spec.to_owned(), Arc::clone(&loaded)));
+                kept.push((spec.to_owned(), options.clock_mhz, Arc::clone(&loaded)));
                 let surplus = kept.len().saturating_sub(KEPT);
                 kept.drain(..surplus);
                 loaded
             }
         };
         let load = || {
-            let workload = workload::open(spec).map_err(|error| error.to_string())?;
+            let workload = workload::open_with(spec, options).map_err(|error| error.to_string())?;
             Program::load(workload.as_ref()).map_err(|error| error.to_string())
         };
         loaded.get_or_init(load).clone()

@@ -6,6 +6,7 @@ use crate::config::Machine;
 use crate::nearest::nearest;
 use crate::policy::{Config, Name};
 use crate::workload::generate;
+use crate::workload::import::{Edges, Options, Rules};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,8 +14,21 @@ use toml::de::{DeTable, DeValue};
 /// Position of a point on an axis that it says nothing about.
 pub(super) const UNSET: usize = usize::MAX;
 
-const KEYS: [&str; 10] =
-    ["name", "workload", "machine", "policy", "policy_config", "set", "generator", "samples", "seed", "list"];
+const KEYS: [&str; 13] = [
+    "name",
+    "workload",
+    "from",
+    "edges",
+    "rules",
+    "machine",
+    "policy",
+    "policy_config",
+    "set",
+    "generator",
+    "samples",
+    "seed",
+    "list",
+];
 
 /// A sweep as its file describes it.
 #[derive(Clone, Debug)]
@@ -27,6 +41,8 @@ pub struct Spec {
     pub mode: Mode,
     /// Settings of the policies.
     pub policy_config: Option<String>,
+    /// How traces of other programs are read; times become cycles by the clock of each machine.
+    pub import: Options,
 }
 
 /// How the values of the axes are combined.
@@ -113,9 +129,19 @@ impl Reader<'_> {
             axes,
             mode,
             policy_config: self.text_of(document, "policy_config")?,
+            import: self.import(document)?,
         };
         self.check_values(document, &spec)?;
         Ok(spec)
+    }
+
+    fn import(&self, document: &DeTable) -> Result<Options, SweepError> {
+        let edges = self.text_of(document, "edges")?.map(|name| Edges::parse(&name)).transpose();
+        let place = || document.get("edges").map_or(0, |value| value.span().start);
+        let edges = edges.map_err(|message| self.wrong(place(), &format!("edges: {message}")))?;
+        let rules = self.text_of(document, "rules")?.map(|path| Rules::load(&path)).transpose()?;
+        let from = self.text_of(document, "from")?;
+        Ok(Options { from, edges, rules: rules.unwrap_or_default(), ..Options::default() })
     }
 
     fn axis(&self, document: &DeTable, name: &str, key: Key, default: Option<&str>) -> Result<Axis, SweepError> {
@@ -231,7 +257,7 @@ impl Reader<'_> {
                         let message = "a sweep cannot read standard input; save the trace as a file";
                         return Err(self.wrong(0, message));
                     }
-                    Key::Workload => drop(crate::workload::open(value)?),
+                    Key::Workload => drop(crate::workload::open_with(value, &spec.import)?),
                     Key::Machine | Key::Policy => {}
                 }
             }

@@ -69,6 +69,13 @@ impl Symbols {
         (0..self.len() as u32).map(|number| (Symbol(number), self.name(Symbol(number))))
     }
 
+    /// The bytes of a name.
+    fn bytes(&self, number: u32) -> &[u8] {
+        let index = number as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text.as_bytes()[start..self.ends[index]]
+    }
+
     /// The number of `name`, or else the empty place where it belongs.
     fn place(&self, name: &str) -> Result<Symbol, usize> {
         let mask = self.places.len() - 1;
@@ -76,7 +83,7 @@ impl Symbols {
         loop {
             match self.places[place] {
                 0 => return Err(place),
-                number if self.name(Symbol(number - 1)) == name => return Ok(Symbol(number - 1)),
+                number if self.bytes(number - 1) == name.as_bytes() => return Ok(Symbol(number - 1)),
                 _ => place = (place + 1) & mask,
             }
         }
@@ -101,10 +108,22 @@ fn hash(bytes: &[u8]) -> u64 {
     for word in words {
         state = mix(state, u64::from_le_bytes(*word));
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    state = mix(state, u64::from_le_bytes(last));
+    state = mix(state, last_word(rest));
     state ^ (state >> 32)
+}
+
+/// Fewer than eight bytes as one word, which differs for different bytes of the same length.
+fn last_word(rest: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match *rest {
+        [] => 0,
+        [first, ..] => {
+            let (middle, last) = (rest[rest.len() / 2], rest[rest.len() - 1]);
+            u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 pub const COVERED: usize = 32;
 
 /// Number of sections.
-pub const N_SECTIONS: usize = 11;
+pub const N_SECTIONS: usize = 12;
 /// One byte an operation.
 pub const OPERATIONS: usize = 0;
 /// One [`TaskRecord`] a submission.
@@ -42,6 +42,8 @@ pub const SYMBOLS: usize = 8;
 pub const BUFFER_NAMES: usize = 9;
 /// Name of the workload, timed commands and notes, as JSON.
 pub const ABOUT: usize = 10;
+/// One [`ParamRecord`] a parameter.
+pub const PARAMS: usize = 11;
 
 /// Operations as bytes.
 pub const SUBMIT: u8 = 0;
@@ -104,6 +106,7 @@ pub struct TaskRecord {
     pub n_writes: U32,
     pub n_updates: U32,
     pub n_new: U32,
+    pub n_params: U32,
     /// Bytes of its text among the rare fields.
     pub rare: U32,
 }
@@ -127,6 +130,26 @@ pub struct SizeRecord {
     pub buffer: U32,
     pub reserved: U32,
     pub bytes: U64,
+}
+
+/// A number for cost expressions.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ParamRecord {
+    /// Symbol of its name.
+    pub name: U32,
+    pub reserved: U32,
+    /// The bits of the number.
+    pub bits: U64,
+}
+
+/// Writes length and checksum into the header of a file that is whole otherwise. A file without a whole header stays as it is.
+pub fn seal(file: &mut [u8]) {
+    let length = (file.len() as u64).to_le_bytes();
+    if let Some((header, covered)) = file.split_at_mut_checked(COVERED) {
+        header[16..24].copy_from_slice(&length);
+        header[24..].copy_from_slice(&checksum(covered).to_le_bytes());
+    }
 }
 
 /// A checksum that any flipped bit changes; four independent lanes, so that it is faster than memory.

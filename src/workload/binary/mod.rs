@@ -9,13 +9,14 @@ mod rare;
 mod read;
 mod write;
 
+pub use layout::seal;
 pub use write::write_binary;
 
 use super::{Control, Source, Symbols, Workload, WorkloadError};
 use crate::id::Symbol;
 use layout::{
-    ABOUT, BUFFER_NAMES, BUFFERS, COVERED, DEPS, Header, MAGIC, N_SECTIONS, NEWS, OPERATIONS, RARE, REGIONS,
-    RegionRecord, SYMBOL_ENDS, SYMBOLS, SizeRecord, TASKS, TaskRecord, VERSION, checksum,
+    ABOUT, BUFFER_NAMES, BUFFERS, COVERED, DEPS, Header, MAGIC, N_SECTIONS, NEWS, OPERATIONS, PARAMS, ParamRecord,
+    RARE, REGIONS, RegionRecord, SYMBOL_ENDS, SYMBOLS, SizeRecord, TASKS, TaskRecord, VERSION, checksum,
 };
 use map::Bytes;
 use read::Reader;
@@ -182,6 +183,7 @@ impl Image {
             (REGIONS, size_of::<RegionRecord>()),
             (NEWS, size_of::<SizeRecord>()),
             (BUFFERS, size_of::<SizeRecord>()),
+            (PARAMS, size_of::<ParamRecord>()),
         ];
         match sizes.into_iter().find(|&(section, size)| !self.sections[section].len().is_multiple_of(size)) {
             Some((section, _)) => Err(format!("section {section} ends inside an entry; write the file again")),
@@ -211,6 +213,10 @@ impl Image {
 
     fn news(&self) -> &[SizeRecord] {
         self.list(NEWS)
+    }
+
+    fn params(&self) -> &[ParamRecord] {
+        self.list(PARAMS)
     }
 
     fn declared(&self) -> &[SizeRecord] {

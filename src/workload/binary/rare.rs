@@ -1,6 +1,6 @@
 //! Fields that few tasks have, as JSON, so that a record of a task stays small.
 
-use crate::id::{Symbol, TaskId};
+use crate::id::TaskId;
 use crate::workload::{PolicyFields, Submit};
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,6 @@ pub struct Rare {
     submit_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<(u64, u64)>,
-    /// Symbol and the bits of the number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    params: Vec<(u32, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Box<PolicyFields>>,
 }
@@ -26,33 +23,25 @@ fn is_zero(number: &u64) -> bool {
 impl Rare {
     /// The rare fields of a task, if it has any.
     pub fn of(task: &Submit) -> Option<Rare> {
-        let is_plain = task.submit_at == 0 && task.parent.is_none() && task.params.is_empty() && task.policy.is_none();
+        let is_plain = task.submit_at == 0 && task.parent.is_none() && task.policy.is_none();
         if is_plain {
             return None;
         }
         Some(Rare {
             submit_at: task.submit_at,
             parent: task.parent.map(|(parent, offset)| (parent.0, offset)),
-            params: task.params.iter().map(|&(Symbol(name), value)| (name, value.to_bits())).collect(),
             policy: task.policy.clone(),
         })
     }
 
     /// Gives the fields to a task, which is number `id` of its program.
-    pub fn give(self, task: &mut Submit, id: u64, n_symbols: usize) -> Result<(), String> {
+    pub fn give(self, task: &mut Submit, id: u64) -> Result<(), String> {
         if let Some((parent, _)) = self.parent.filter(|&(parent, _)| parent >= id) {
             return Err(format!("its parent is task {parent}, which does not come earlier"));
         }
         task.submit_at = self.submit_at;
         task.parent = self.parent.map(|(parent, offset)| (TaskId(parent), offset));
         task.policy = self.policy;
-        for (name, bits) in self.params {
-            let value = f64::from_bits(bits);
-            if name as usize >= n_symbols || !value.is_finite() {
-                return Err(format!("its parameter {name} is unknown or not a finite number"));
-            }
-            task.params.push((Symbol(name), value));
-        }
         Ok(())
     }
 }

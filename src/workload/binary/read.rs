@@ -2,7 +2,8 @@
 
 use super::Image;
 use super::layout::{
-    BUFFER, COST, FAULT, PER_KIND, RegionRecord, SCOPE_BEGIN, SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord,
+    BUFFER, COST, FAULT, PER_KIND, ParamRecord, RegionRecord, SCOPE_BEGIN, SCOPE_END, SUBMIT, SYNC_START, SizeRecord,
+    TaskRecord,
 };
 use super::rare::Rare;
 use crate::id::{BufferId, Symbol, TaskId, TaskType};
@@ -26,6 +27,7 @@ struct Cursor {
     region: usize,
     new: usize,
     buffer: usize,
+    param: usize,
     rare: usize,
     /// Size of the buffer that each name is bound to.
     sizes: Vec<Option<u64>>,
@@ -79,10 +81,14 @@ impl Cursor {
             return Err("a producer does not come earlier".into());
         }
         self.regions(image, record, task)?;
+        let params = taken(image.params(), &mut self.param, record.n_params.get()).ok_or("no parameters are left")?;
+        for record in params {
+            task.params.push(param(record, image.symbols.len())?);
+        }
         if record.rare.get() > 0 {
             let text = taken(image.rare(), &mut self.rare, record.rare.get()).ok_or("no rare fields are left")?;
             let rare: Rare = serde_json::from_slice(text).map_err(|error| format!("rare fields: {error}"))?;
-            rare.give(task, self.task as u64, image.symbols.len())?;
+            rare.give(task, self.task as u64)?;
         }
         self.task += 1;
         Ok(())
@@ -180,6 +186,15 @@ fn plain(record: &TaskRecord, task: &mut Submit) -> Result<(), String> {
         (true, true) => return Err("cycles per kind of a task that is not MIX".into()),
     };
     Ok(())
+}
+
+/// A parameter of a task.
+fn param(record: &ParamRecord, n_symbols: usize) -> Result<(Symbol, f64), String> {
+    let (name, value) = (record.name.get(), f64::from_bits(record.bits.get()));
+    if name as usize >= n_symbols || !value.is_finite() {
+        return Err(format!("its parameter {name} is unknown or not a finite number"));
+    }
+    Ok((Symbol(name), value))
 }
 
 /// A symbol of the file, written as its number + 1.

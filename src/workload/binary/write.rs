@@ -2,9 +2,9 @@
 
 use super::About;
 use super::layout::{
-    ABOUT, BUFFER, BUFFER_NAMES, BUFFERS, COST, COVERED, DEPS, FAULT, Header, MAGIC, N_SECTIONS, NEWS, OPERATIONS,
-    PER_KIND, RARE, REGIONS, RegionRecord, SCOPE_BEGIN, SCOPE_END, SUBMIT, SYMBOL_ENDS, SYMBOLS, SYNC_START, Section,
-    SizeRecord, TASKS, TaskRecord, VERSION, checksum,
+    ABOUT, BUFFER, BUFFER_NAMES, BUFFERS, COST, DEPS, FAULT, Header, MAGIC, N_SECTIONS, NEWS, OPERATIONS, PARAMS,
+    PER_KIND, ParamRecord, RARE, REGIONS, RegionRecord, SCOPE_BEGIN, SCOPE_END, SUBMIT, SYMBOL_ENDS, SYMBOLS,
+    SYNC_START, Section, SizeRecord, TASKS, TaskRecord, VERSION, seal,
 };
 use super::rare::Rare;
 use crate::id::{Symbol, TaskType};
@@ -79,6 +79,7 @@ fn submit(task: &Submit, sections: &mut [Vec<u8>; N_SECTIONS]) {
         n_writes: count(task.writes.len()),
         n_updates: count(task.updates.len()),
         n_new: count(task.allocates.len()),
+        n_params: count(task.params.len()),
         rare: count(rare.as_ref().map_or(0, Vec::len)),
     };
     sections[TASKS].extend_from_slice(record.as_bytes());
@@ -91,6 +92,10 @@ fn submit(task: &Submit, sections: &mut [Vec<u8>; N_SECTIONS]) {
     for new in &task.allocates {
         let record = SizeRecord { buffer: new.buffer.0.into(), reserved: 0.into(), bytes: new.bytes.into() };
         sections[NEWS].extend_from_slice(record.as_bytes());
+    }
+    for &(Symbol(name), value) in &task.params {
+        let record = ParamRecord { name: name.into(), reserved: 0.into(), bits: value.to_bits().into() };
+        sections[PARAMS].extend_from_slice(record.as_bytes());
     }
     sections[RARE].extend(rare.into_iter().flatten());
 }
@@ -129,11 +134,9 @@ fn assembled(sections: &[Vec<u8>; N_SECTIONS]) -> Vec<u8> {
         *section = Section { offset: offset.into(), bytes: (content.len() as u64).into() };
         offset += content.len() as u64;
     }
-    header.file_bytes = offset.into();
     let mut file = Vec::with_capacity(offset as usize);
     file.extend_from_slice(header.as_bytes());
     sections.iter().for_each(|content| file.extend_from_slice(content));
-    let sum = checksum(&file[COVERED..]).to_le_bytes();
-    file[COVERED - sum.len()..COVERED].copy_from_slice(&sum);
+    seal(&mut file);
     file
 }

@@ -14,6 +14,21 @@ const LIMIT: u64 = 1 << 30;
 const SHOWN: usize = 60;
 /// Characters of another library's message that ours shows.
 const MESSAGE: usize = 240;
+/// Endings that a name does without in reports; the longer first.
+const ENDINGS: [&str; 12] = [
+    ".chrome.json",
+    ".trace.json",
+    ".wf.json",
+    ".dax.xml",
+    ".pytorch.json",
+    ".json",
+    ".stg",
+    ".dot",
+    ".gv",
+    ".xml",
+    ".dax",
+    ".et",
+];
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The content of a file and where it came from.
@@ -67,7 +82,8 @@ impl Input {
         let Some(path) = &self.path else { return "stdin".into() };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
-        name.split_once('.').map_or(name, |(stem, _)| stem).into()
+        let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
+        stem.unwrap_or(name).into()
     }
 
     /// A file in the same folder, if it is there.

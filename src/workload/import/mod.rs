@@ -14,6 +14,7 @@ mod dot;
 mod file;
 mod hicann;
 mod number;
+mod pytorch;
 mod rules;
 mod simpler;
 mod sketch;
@@ -74,6 +75,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &dax::Dax,
         &dot::Dot,
         &chrome::Chrome,
+        &pytorch::PyTorch,
         &chakra::Chakra,
     ]
 }
@@ -104,6 +106,15 @@ impl Edges {
             Edges::Files => "files",
             Edges::All => "all",
         }
+    }
+
+    /// The choice of this name.
+    ///
+    /// # Errors
+    /// When there is none; names all.
+    pub fn parse(name: &str) -> Result<Edges, String> {
+        let names = || format!("\"{name}\" is unknown; use one of {}", Edges::ALL.map(Edges::name).join(", "));
+        Edges::ALL.into_iter().find(|edges| edges.name() == name).ok_or_else(names)
     }
 }
 
@@ -251,7 +262,14 @@ fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Choice,
         Some(name) => Choice::Foreign(by_name(name)?),
         None if is_native(head) => Choice::Native,
         None if binary::is_binary(head) => Choice::Binary,
-        None => recognised().map_or(Choice::Native, Choice::Foreign),
+        None => {
+            if let Some(format) = recognised() {
+                Choice::Foreign(format)
+            } else {
+                companion(head, path)?;
+                Choice::Native
+            }
+        }
     };
     if let (Choice::Native | Choice::Binary, Some(option)) = (&choice, options.is_for_foreign()) {
         let what = path.map_or("standard input".into(), |path| path.display().to_string());
@@ -260,6 +278,19 @@ fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Choice,
         )));
     }
     Ok(choice)
+}
+
+/// Refuses files that go with another one and hold no tasks themselves.
+fn companion(head: &[u8], path: Option<&Path>) -> Result<(), WorkloadError> {
+    const COMPANIONS: [(&str, &str); 4] = [
+        ("\"callable_id_to_name\"", "deps.json"),
+        ("\"chip_swimlane_level\"", "deps.json"),
+        ("\"task_window_max\"", "deps.json"),
+        ("\"blockIdx\"", "the topology (topo.json)"),
+    ];
+    let Some((_, main)) = COMPANIONS.iter().find(|(word, _)| contains(head, word)) else { return Ok(()) };
+    let what = path.map_or("standard input".into(), |path| path.display().to_string());
+    Err(WorkloadError::Input(format!("{what}: it goes with {main} and has no tasks of its own; name {main} instead")))
 }
 
 fn by_name(name: &str) -> Result<&'static dyn Format, WorkloadError> {

@@ -287,12 +287,12 @@ impl Sketch {
 
 /// Where the tasks of a file are in a sketch, by the file's own names.
 pub struct Places<K> {
-    places: HashMap<K, usize>,
+    places: HashMap<K, usize, foldhash::fast::FixedState>,
 }
 
 impl<K> Default for Places<K> {
     fn default() -> Places<K> {
-        Places { places: HashMap::new() }
+        Places { places: HashMap::default() }
     }
 }
 

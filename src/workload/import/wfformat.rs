@@ -163,7 +163,7 @@ impl<'a> Reading<'a> {
             let seconds = executed.and_then(|executed| executed.runtime_in_seconds);
             self.without_runtime += u64::from(seconds.is_none());
             let amount = seconds.map_or(0.0, |Real(seconds)| seconds) * 1e6 * self.options.cycles_per_us();
-            task.cost = Some(Cost::Cycles(cycles(amount, format!("the runtime of task {}", told.id))?));
+            task.cost = Some(Cost::Cycles(cycles(amount, format_args!("the runtime of task {}", told.id))?));
             if let Some(command) = command {
                 command.hints(&mut task);
             }
@@ -177,11 +177,11 @@ impl<'a> Reading<'a> {
     fn edges(&mut self) -> Result<(), String> {
         for (place, told) in self.file.workflow.specification.tasks.iter().enumerate() {
             for parent in &told.parents {
-                let parent = self.places.named(&&**parent, format!("task {}", told.id))?;
+                let parent = self.places.named(&&**parent, format_args!("task {}", told.id))?;
                 self.sketch.link(parent, place);
             }
             for child in &told.children {
-                let child = self.places.named(&&**child, format!("task {}", told.id))?;
+                let child = self.places.named(&&**child, format_args!("task {}", told.id))?;
                 self.sketch.link(place, child);
             }
         }

@@ -110,7 +110,17 @@ impl<'a> Entries<'a> {
     }
 
     /// The next key, or `None` at the end of the line.
+    #[inline]
     pub fn next_key(&mut self) -> Result<Option<Cow<'a, str>>, Fault> {
+        if !self.at_start
+            && let Some(key) = self.cursor.usual_key()
+        {
+            return Ok(Some(Cow::Borrowed(key)));
+        }
+        self.rare_key()
+    }
+
+    fn rare_key(&mut self) -> Result<Option<Cow<'a, str>>, Fault> {
         let more = if self.at_start { !self.cursor.close(b'}') } else { self.cursor.more(b'}')? };
         self.at_start = false;
         if !more {

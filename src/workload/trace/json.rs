@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
-            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+            if byte > b' ' || !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
                 return Some(byte);
             }
             self.at += 1;
@@ -106,28 +106,65 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(false)
             }
-            _ => Err(self.syntax(&format!("expected ',' or '{}'", bracket as char))),
+            _ => Err(self.no_more(bracket)),
         }
     }
 
     /// Moves over one byte of punctuation.
     #[inline]
     pub fn take(&mut self, byte: u8) -> Result<(), Fault> {
-        if self.close(byte) { Ok(()) } else { Err(self.syntax(&format!("expected '{}'", byte as char))) }
+        if self.close(byte) { Ok(()) } else { Err(self.missing(byte)) }
     }
 
     /// A string.
     #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        match self.plain_string() {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => self.rare_string(),
+        }
+    }
+
+    /// The next key of an object behind another one, if both are written in the usual way: `,"key":`.
+    #[inline]
+    pub fn usual_key(&mut self) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 2;
+        if !bytes.get(self.at..)?.starts_with(b",\"") {
+            return None;
+        }
+        let end = start + find_special(&bytes[start..])?;
+        if !bytes[end..].starts_with(b"\":") {
+            return None;
+        }
+        self.at = end + 2;
+        Some(&self.text[start..end])
+    }
+
+    /// A string without escapes, if that comes next.
+    #[inline]
+    fn plain_string(&mut self) -> Option<&'a str> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let end = start + find_special(&bytes[start..])?;
+        if bytes[end] != b'"' {
+            return None;
+        }
+        self.at = end + 1;
+        Some(&self.text[start..end])
+    }
+
+    /// A string with escapes, or none at all.
+    #[cold]
+    fn rare_string(&mut self) -> Result<Cow<'a, str>, Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("a text in quotes"));
         }
         let start = self.at + 1;
         match find_special(&self.text.as_bytes()[start..]) {
-            Some(length) if self.text.as_bytes()[start + length] == b'"' => {
-                self.at = start + length + 1;
-                Ok(Cow::Borrowed(&self.text[start..start + length]))
-            }
             Some(length) if self.text.as_bytes()[start + length] == b'\\' => self.escaped(start).map(Cow::Owned),
             Some(length) => {
                 self.at = start + length;
@@ -142,17 +179,15 @@ impl<'a> Cursor<'a> {
     pub fn integer(&mut self) -> Result<u64, Fault> {
         self.peek();
         let digits = &self.text.as_bytes()[self.at..];
-        let mut value: u64 = 0;
-        let mut length = 0;
-        while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
-            let Some(next) = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit))) else {
-                return Err(self.bad_integer());
-            };
-            value = next;
+        let (mut value, mut length) = (0_u64, 0);
+        for digit in digits.iter().map(|byte| byte.wrapping_sub(b'0')).take_while(|&digit| digit < 10) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
             length += 1;
         }
+        // Nineteen digits always fit, more may not.
+        let too_large = length > 19 && self.text[self.at..self.at + length].parse() != Ok(value);
         let leading_zero = length > 1 && digits[0] == b'0';
-        if length == 0 || leading_zero || matches!(digits.get(length), Some(b'.' | b'e' | b'E')) {
+        if length == 0 || too_large || leading_zero || matches!(digits.get(length), Some(b'.' | b'e' | b'E')) {
             return Err(self.bad_integer());
         }
         self.at += length;
@@ -177,6 +212,9 @@ impl<'a> Cursor<'a> {
             return Err(self.unexpected("a number"));
         }
         let raw = self.raw_number()?;
+        if let Some(whole) = small_whole(raw) {
+            return Ok(f64::from(whole));
+        }
         let value = raw.parse::<f64>().map_err(|_| format!("{raw} is not a number"))?;
         if value.is_finite() { Ok(value) } else { Err(format!("{raw} is too large; use a finite number")) }
     }
@@ -238,6 +276,16 @@ impl<'a> Cursor<'a> {
             Some(found) => format!("not valid JSON at column {column}: {message}, found '{found}'"),
             None => format!("not valid JSON: {message}, but the line ends; is it cut off?"),
         }
+    }
+
+    #[cold]
+    fn no_more(&mut self, bracket: u8) -> Fault {
+        self.syntax(&format!("expected ',' or '{}'", bracket as char))
+    }
+
+    #[cold]
+    fn missing(&mut self, byte: u8) -> Fault {
+        self.syntax(&format!("expected '{}'", byte as char))
     }
 
     #[cold]
@@ -372,26 +420,31 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The place of the first quote, backslash or control character.
+/// The value of a number that is nothing but a few digits.
+fn small_whole(raw: &str) -> Option<u32> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    let digits = Some(raw.as_bytes()).filter(|digits| digits.len() < 10)?;
+    digits.iter().try_fold(0, |value, byte| Some(value * 10 + digit(byte)?))
+}
+
+/// Which bytes end the plain part of a text: quote, backslash and control characters.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special
+};
+
+/// The place of the first quote, backslash or control character. Most texts are so short that looking at one byte after the
+/// other is fastest.
+#[inline]
 fn find_special(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    /// The high bit of the first byte below `limit` (at most 0x80), and perhaps of bytes behind it.
-    fn below(word: u64, limit: u64) -> u64 {
-        word.wrapping_sub(limit * ONES) & !word & HIGHS
-    }
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = below(word ^ (u64::from(b'"') * ONES), 1);
-        let backslash = below(word ^ (u64::from(b'\\') * ONES), 1);
-        let found = quote | backslash | below(word, 0x20);
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let place = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-    place.map(|place| words.len() * 8 + place)
+    bytes.iter().position(|&byte| SPECIAL[usize::from(byte)])
 }
 
 /// At most 60 characters of a value, for messages.

@@ -111,14 +111,14 @@ fn sketch(nodes: &[Node<'_>], mut sketch: Sketch, options: &Options) -> Result<S
         let mut task = sketch.task(&format!("n{}", node.id.0), kernel(&node.name));
         task.kind = kind(node);
         let amount = node.micros.0 * options.cycles_per_us();
-        task.cost = Some(Cost::Cycles(cycles(amount, format!("the duration of node {}", node.id.0))?));
+        task.cost = Some(Cost::Cycles(cycles(amount, format_args!("the duration of node {}", node.id.0))?));
         let place = sketch.push(task);
         places.insert(node.id.0, place)?;
     }
     let (mut ignored, mut dangling) = (0, 0);
     for (place, node) in nodes.iter().enumerate() {
         for &Whole(producer) in &node.data_deps {
-            sketch.link(places.named(&producer, format!("node {}", node.id.0))?, place);
+            sketch.link(places.named(&producer, format_args!("node {}", node.id.0))?, place);
         }
         for Whole(producer) in &node.ctrl_deps {
             match places.find(producer) {

@@ -84,18 +84,33 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
+/// A whole file.
 #[derive(Deserialize)]
-struct File<'a> {
+pub struct File<'a> {
     #[serde(rename = "traceEvents", borrow)]
-    events: Vec<Event<'a>>,
+    pub events: Vec<Event<'a>>,
+    #[serde(rename = "otherData", default)]
+    other: Value,
 }
 
-/// All events of a file: an object, or a bare array whose end may be missing.
-pub fn events(input: &Input) -> Result<Vec<Event<'_>>, WorkloadError> {
+impl File<'_> {
+    /// Whether a nanosecond of the file stands for a cycle, as in what `run --chrome` writes.
+    pub fn counts_cycles(&self) -> bool {
+        self.other.get("unit").and_then(Value::as_str) == Some("1 ns is 1 cycle")
+    }
+}
+
+/// Reads a file: an object, or a bare array whose end may be missing.
+pub fn file(input: &Input) -> Result<File<'_>, WorkloadError> {
     let start = input.bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
     if input.bytes.get(start) != Some(&b'[') {
-        return input.json::<File<'_>>(REMEDY).map(|file| file.events);
+        return input.json(REMEDY);
     }
+    bare_events(input, start).map(|events| File { events, other: Value::Null })
+}
+
+/// The events of an array that begins at a byte.
+fn bare_events(input: &Input, start: usize) -> Result<Vec<Event<'_>>, WorkloadError> {
     let (mut found, mut position) = (Vec::new(), start + 1);
     loop {
         let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';

@@ -14,7 +14,7 @@ use super::sketch::{Places, Sketch, cycles};
 use super::{Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, Submit, Units, WorkloadError};
-use event::{Event, Key, events};
+use event::{Event, Key, file};
 use std::collections::{BTreeMap, HashMap};
 
 /// The format.
@@ -43,15 +43,20 @@ impl Format for Chrome {
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
-        let events = events(input)?;
-        let chosen = choose(&events);
-        let mut reading =
-            Reading { events: &events, places: Places::default(), sketch: Sketch::new(input.title()), options };
+        let file = file(input)?;
+        let chosen = choose(&file.events);
+        let is_ruled = options.rules.clock_mhz.is_some();
+        let (cycles_per_us, clock) = match file.counts_cycles() && !is_ruled {
+            true => (1000.0, "1 ns of the file is 1 cycle, as it says".into()),
+            false => (options.cycles_per_us(), options.clock_note()),
+        };
+        let sketch = Sketch::new(input.title());
+        let mut reading = Reading { events: &file.events, places: Places::default(), sketch, cycles_per_us };
         let groups = Reading::groups(&chosen);
         let built = reading.tasks(&groups).and_then(|()| reading.edges(&groups));
         let from_flows = built.map_err(|fault| input.error(fault))?;
         let edges = if from_flows { "flow events" } else { "arguments" };
-        reading.sketch.notes.push(format!("format chrome: {}; dependencies from {edges}", options.clock_note()));
+        reading.sketch.notes.push(format!("format chrome: {clock}; dependencies from {edges}"));
         reading.sketch.finish(input, &options.rules)
     }
 }
@@ -68,7 +73,10 @@ fn choose<'a>(events: &'a [Event<'a>]) -> Vec<&'a Event<'a>> {
 }
 
 fn task_id(event: &Event<'_>) -> Option<u64> {
-    event.number("task_id").or_else(|| event.number("taskId"))
+    event.number("task_id").or_else(|| event.number("taskId")).or_else(|| {
+        let is_ours = event.cat == "task";
+        event.number("task").filter(|_| is_ours)
+    })
 }
 
 /// A file on its way into a sketch.
@@ -76,7 +84,7 @@ struct Reading<'a> {
     events: &'a [Event<'a>],
     places: Places<u64>,
     sketch: Sketch,
-    options: &'a Options,
+    cycles_per_us: f64,
 }
 
 /// The runs of one task; its own or an invented id.
@@ -150,7 +158,7 @@ impl<'a> Reading<'a> {
         let told = first.text("worker_type").and_then(TaskType::parse);
         let is_mix = cube.1 > 0 && vector.1 > 0;
         task.kind = told.or(if is_mix { Some(TaskType::Mix) } else { kind_of(first) });
-        let scale = self.options.cycles_per_us();
+        let scale = self.cycles_per_us;
         let mean = |(sum, count): (f64, u32)| {
             cycles(sum / f64::from(count.max(1)) * scale, format!("task \"{}\"", super::file::shown(&first.name)))
         };
@@ -217,7 +225,7 @@ fn hinted(hint: &str) -> impl Iterator<Item = &str> {
 fn label(id: u64, event: &Event<'_>) -> String {
     let hint =
         event.text("event-hint").and_then(|hint| hint.strip_prefix("Task:")).and_then(|hint| hint.split(',').next());
-    hint.map_or_else(|| Home::of(id).label(), |hint| hint.trim().to_owned())
+    hint.map_or_else(|| Home::of(id).to_string(), |hint| hint.trim().to_owned())
 }
 
 /// The name of an event without the task in parentheses.

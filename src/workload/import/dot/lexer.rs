@@ -50,7 +50,8 @@ impl<'a> Lexer<'a> {
                 let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
                 // A minus begins a number but also an arrow.
                 let length = rest[..length].find("->").or(rest[..length].find("--")).unwrap_or(length);
-                let length = if rest[length..].starts_with('>') { length - 1 } else { length };
+                let is_arrow = rest[length..].starts_with('>') && rest[..length].ends_with('-');
+                let length = if is_arrow { length - 1 } else { length };
                 if length == 0 {
                     return Err(format!("\"{first}\" has no meaning here; put names with such letters into quotes"));
                 }
@@ -135,7 +136,7 @@ mod tests {
             });
         }
         assert_eq!(words, ["a", "->", "b", "--", "c", "[", "x", "=", "-1.5", "]", "q\"\\ü", "b<i>t"]);
-        for wrong in ["\"a", "/* a", "<a", "a ~"] {
+        for wrong in ["\"a", "/* a", "<a", "a ~", ">", "é>"] {
             let mut lexer = Lexer::new(wrong);
             assert!(std::iter::from_fn(|| lexer.next().transpose()).any(|word| word.is_err()), "{wrong}");
         }

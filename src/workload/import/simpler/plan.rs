@@ -69,9 +69,10 @@ impl<'a> Plan<'a> {
             let cost = times.map(|times| times.of(id, kind)).transpose()?.flatten();
             self.counts.without_time += u64::from(cost.is_none() && kind != TaskType::None);
             let blocks = task.block_num.unwrap_or(Whole(1)).0;
-            let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks > 0).ok_or_else(|| {
-                format!("task {}: block_num {blocks}; it must be from 1 to 2^32 - 1", Home::of(id).label())
-            })?;
+            let blocks = u32::try_from(blocks)
+                .ok()
+                .filter(|&blocks| blocks > 0)
+                .ok_or_else(|| format!("task {}: block_num {blocks}; it must be from 1 to 2^32 - 1", Home::of(id)))?;
             self.add(id, &kernel(&task.kernel_ids, names), |submit| {
                 (submit.kind, submit.units, submit.cost, submit.blocks) = (Some(kind), units, cost, blocks);
             })?;
@@ -97,7 +98,7 @@ impl<'a> Plan<'a> {
             if !self.created.contains_key(&id) && listed.range(id..=ring_end).next().is_none() {
                 return Err(format!(
                     "an edge to task {} names task {id}, which the file does not have; add it or remove the edge",
-                    Home::of(consumer).label()
+                    Home::of(consumer)
                 ));
             }
             allocs.insert(id);
@@ -108,7 +109,7 @@ impl<'a> Plan<'a> {
 
     fn add(&mut self, id: u64, kernel: &str, fill: impl FnOnce(&mut Submit)) -> Result<(), String> {
         let home = Home::of(id);
-        let mut submit = self.sketch.task(&home.label(), kernel);
+        let mut submit = self.sketch.task(&home.to_string(), kernel);
         fill(&mut submit);
         for tensor in self.created.get(&id).into_iter().flatten() {
             let Some(tensor) = self.tensors.get(tensor) else { continue };
@@ -151,10 +152,9 @@ impl<'a> Plan<'a> {
     }
 
     fn ends(&self, edge: &Edge<'_>) -> Result<(usize, usize), String> {
-        let label = format!("an edge from task {}", Home::of(edge.pred.0).label());
-        let consumer = self.places.named(&edge.succ.0, label)?;
-        let label = format!("an edge to task {}", Home::of(edge.succ.0).label());
-        Ok((self.places.named(&edge.pred.0, label)?, consumer))
+        let [producer, consumer] = [edge.pred.0, edge.succ.0].map(Home::of);
+        let to = self.places.named(&edge.succ.0, format_args!("an edge from task {producer}"))?;
+        Ok((self.places.named(&edge.pred.0, format_args!("an edge to task {consumer}"))?, to))
     }
 
     /// Adds what tasks read and write, for the tensor map. Manual scopes do without it.
@@ -166,7 +166,7 @@ impl<'a> Plan<'a> {
             let place = self.places.find(&task.task_id.0).expect("every task was added");
             for arg in &task.args {
                 self.region(arg, place, &created)
-                    .map_err(|fault| format!("task {}: {fault}", Home::of(task.task_id.0).label()))?;
+                    .map_err(|fault| format!("task {}: {fault}", Home::of(task.task_id.0)))?;
             }
         }
         Ok(())

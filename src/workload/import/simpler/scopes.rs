@@ -4,6 +4,7 @@ use super::super::file::Input;
 use super::model::Boundary;
 use crate::workload::trace::MAX_SCOPES;
 use crate::workload::{Operation, WorkloadError};
+use std::fmt;
 
 /// Rings that the runtime has.
 const RINGS: u32 = 4;
@@ -23,10 +24,12 @@ impl Home {
     pub fn of(id: u64) -> Home {
         Home { ring: (id >> 32) as u32, local: id & u64::from(u32::MAX) }
     }
+}
 
-    /// What the runtime calls the task.
-    pub fn label(self) -> String {
-        if self.ring == 0 { format!("t{}", self.local) } else { format!("r{}t{}", self.ring, self.local) }
+/// What the runtime calls the task.
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ring == 0 { write!(f, "t{}", self.local) } else { write!(f, "r{}t{}", self.ring, self.local) }
     }
 }
 

@@ -1,0 +1,10 @@
+//! Any bytes in one of the formats that are other texts; the first byte says which.
+#![no_main]
+
+const FORMATS: [&str; 3] = ["stg", "dot", "dax"];
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Some((first, rest)) = bytes.split_first() {
+        ptosim_fuzz::read(FORMATS[usize::from(*first) % FORMATS.len()], rest);
+    }
+});

@@ -1,0 +1,108 @@
+//! What is written and read again is the same program; what a format cannot hold is told.
+
+use super::samples::{machine, target, written};
+use super::{open, open_as};
+use crate::programs;
+use ptosim::export::losses;
+use ptosim::graph::Graph;
+use ptosim::id::TaskId;
+use ptosim::workload::binary::write_binary;
+use ptosim::workload::import::{Options, open_file};
+use ptosim::workload::{Program, Workload, generate, write_trace};
+
+const SEEDS: u64 = 120;
+
+/// Formats that are both read and written, besides our own two.
+const FOREIGN: [&str; 4] = ["dot", "wfformat", "chrome", "simpler"];
+
+fn text(workload: &dyn Workload) -> String {
+    let mut bytes = Vec::new();
+    write_trace(workload, &mut bytes).expect("memory does not fail");
+    let text = String::from_utf8(bytes).expect("a text");
+    // The first line holds the name, which is that of a file.
+    text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned())
+}
+
+/// Type, kernel, blocks, cycles and producers of every task.
+fn graph(workload: &dyn Workload) -> String {
+    let graph = Graph::survey(workload, &machine()).expect("a graph");
+    let mut text = String::new();
+    for (index, task) in graph.tasks.iter().enumerate() {
+        let mut producers: Vec<u64> = graph.producers(TaskId(index as u64)).iter().map(|producer| producer.0).collect();
+        producers.sort_unstable();
+        let kernel = task.kernel.map_or("task", |kernel| graph.symbols.name(kernel));
+        text += &format!("{index} {} {kernel} x{} {} < {producers:?}\n", task.kind, task.blocks, task.cycles());
+    }
+    text
+}
+
+/// A workload written in a format and read again; `None` when it cannot run.
+fn through(workload: &dyn Workload, format: &str) -> Option<Box<dyn Workload>> {
+    let files = written(workload, target(format))?;
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, bytes) in &files {
+        std::fs::write(folder.path().join(if name.is_empty() { "file" } else { name }), bytes).expect("a file");
+    }
+    let first = if files[0].0.is_empty() { "file" } else { files[0].0 };
+    let options = Options { clock_mhz: machine().clock_mhz as f64, ..Options::default() };
+    Some(open_file(&folder.path().join(first), &options).unwrap_or_else(|error| panic!("{format}: {error}")))
+}
+
+#[test]
+fn our_own_formats_hold_everything() {
+    for seed in 0..SEEDS {
+        let (program, _) = programs::random(seed);
+        let expected = text(&program);
+        let (mut native, mut binary) = (Vec::new(), Vec::new());
+        write_trace(&program, &mut native).expect("memory does not fail");
+        write_binary(&program, &mut binary).expect("memory does not fail");
+        let native = open_as("native", native).expect("our own");
+        let native = Program::load(native.as_ref()).expect("valid");
+        let binary = open(binary, &Options::default()).expect("our own");
+        assert_eq!(text(&native), expected, "seed {seed}");
+        assert_eq!(text(binary.as_ref()), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn graphs_survive_every_pair_of_formats() {
+    let mut survived = 0;
+    for seed in 0..SEEDS {
+        let (program, _) = programs::random(seed);
+        let Some(first) = through(&program, "dot") else { continue };
+        let expected = graph(&program);
+        assert_eq!(graph(first.as_ref()), expected, "seed {seed}: dot");
+        for (from, to) in FOREIGN.into_iter().flat_map(|from| FOREIGN.map(|to| (from, to))) {
+            // The runtime of simpler has neither of these types.
+            let lossy = [from, to].contains(&"simpler") && (expected.contains("AI_CPU") || expected.contains("ACCEL"));
+            let Some(once) = through(&program, from).filter(|_| !lossy) else { continue };
+            let Some(twice) = through(once.as_ref(), to) else { continue };
+            assert_eq!(graph(twice.as_ref()), expected, "seed {seed}: {from}, then {to}");
+            survived += 1;
+        }
+    }
+    assert!(survived > 300, "{survived}");
+}
+
+#[test]
+fn writing_what_was_read_changes_nothing() {
+    for spec in ["random:n=60", "bgemm:batch=1,m=2,n=2,k=3", "wavefront:n=49", "moe", "flash_attention"] {
+        let workload = generate::generator(spec).expect("a generator");
+        for format in FOREIGN {
+            let once = through(workload.as_ref(), format).expect("it runs");
+            let twice = through(once.as_ref(), format).expect("it runs");
+            assert_eq!(text(twice.as_ref()), text(once.as_ref()), "{spec}: {format}");
+        }
+    }
+}
+
+#[test]
+fn what_is_lost_is_told() {
+    let workload = generate::generator("bgemm:batch=1,m=1,n=1,k=1").expect("a generator");
+    let program = Program::load(workload.as_ref()).expect("valid");
+    let dot = losses(&program, target("dot")).expect("valid");
+    let told = |word: &str| dot.iter().any(|line| line.contains(word));
+    assert!(told("scopes") && told("regions") && told("heap") && told("parameters"), "{dot:?}");
+    let simpler = losses(&program, target("simpler")).expect("valid");
+    assert!(!simpler.iter().any(|line| line.contains("scopes") || line.contains("heap")), "{simpler:?}");
+}
