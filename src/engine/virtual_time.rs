@@ -22,7 +22,7 @@ use crate::orchestrator::Orchestrator;
 use crate::policy::{Halt, Policy, Stage};
 use crate::report::Deadlock;
 use crate::sync::Local;
-use crate::window::{NONE, Outcomes, SlotRef, Window};
+use crate::window::{NONE, Outcomes, SlotRef, Window, zeroed};
 use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,7 +46,7 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) ends_now: bool,
     /// When blocks being picked up start, in that order.
     pub(super) pickups: VecDeque<(u64, Class)>,
-    pub(super) times: Vec<Times>,
+    pub(super) times: Box<[Times]>,
     pub(super) path_costs: PathCosts,
     pub(super) placed: Vec<u32>,
     pub(super) lists: Lists,
@@ -96,6 +96,7 @@ impl EndOf {
 }
 
 /// Moments of the task in a slot.
+#[cfg_attr(not(loom), derive(zerocopy::FromZeros))]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Times {
     pub(super) submit: u64,
@@ -136,7 +137,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             ends: BinaryHeap::new(),
             ends_now: false,
             pickups: VecDeque::new(),
-            times: vec![Times::default(); window.n_slots()],
+            times: zeroed(window.n_slots()),
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
             lists: Lists::default(),

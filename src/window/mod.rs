@@ -565,12 +565,12 @@ fn fits(wanted: u64, limit: u64, resource: Resource, used: impl FnOnce() -> u64)
 }
 
 #[cfg(loom)]
-fn zeroed<T: Default>(count: usize) -> Box<[T]> {
+pub(crate) fn zeroed<T: Default>(count: usize) -> Box<[T]> {
     (0..count).map(|_| T::default()).collect()
 }
 
 /// Zeroed memory that the system hands out page by page as it is touched.
 #[cfg(not(loom))]
-fn zeroed<T: FromZeros>(count: usize) -> Box<[T]> {
+pub(crate) fn zeroed<T: FromZeros>(count: usize) -> Box<[T]> {
     <[T]>::new_box_zeroed_with_elems(count).expect("memory for a window of validated size")
 }
