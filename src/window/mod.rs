@@ -6,11 +6,14 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod reserve;
+mod retire;
 mod ring;
 mod slot;
 mod span;
 mod state;
 
+pub use reserve::{Needs, Refusal, Resource};
 pub use ring::{HeapPiece, Ring};
 pub use slot::{Description, NONE, Slot, SlotRef, flag};
 pub use span::{AnyBytes, Span};
@@ -75,52 +78,6 @@ pub struct Entry<S: Sharing> {
     producer: S::U32,
     /// Next older consumer of the same producer, or [`NONE`].
     next: S::U32,
-}
-
-/// What a task needs before it can be submitted.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Needs {
-    /// Bytes of the heap ring.
-    pub heap: u64,
-    /// Dependency entries.
-    pub deps: u64,
-    /// Tensor-map entries.
-    pub tensors: u64,
-}
-
-/// What is full, in the order in which it is checked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Resource {
-    /// Task slots.
-    Window,
-    /// Heap ring.
-    Heap,
-    /// Dependency entries.
-    Deps,
-    /// Tensor-map entries.
-    Tensors,
-}
-
-impl Resource {
-    /// The name used in files and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Resource::Window => "window",
-            Resource::Heap => "heap",
-            Resource::Deps => "deps",
-            Resource::Tensors => "tensors",
-        }
-    }
-}
-
-/// Why nothing could be reserved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// Not now: this is full.
-    Full(Resource),
-    /// Never: more than the whole resource.
-    TooLarge(Resource),
 }
 
 /// What linking found.
@@ -267,59 +224,6 @@ impl<S: Sharing> Window<S> {
     pub fn heap_base(&self, slot: SlotRef, bytes: u64) -> u64 {
         // Ordering: Relaxed; for the orchestrator, which reserved it.
         self.slot(slot).heap_end.load(Relaxed).saturating_sub(bytes).checked_rem(self.heap).unwrap_or(0)
-    }
-
-    /// Takes what a task needs, in the order window, heap, dependency entries, tensor-map entries. `scopes` hold it.
-    ///
-    /// # Errors
-    /// The first resource that lacks; nothing is taken then.
-    #[inline(always)]
-    pub fn reserve(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
-        let piece = self.check(ring, needs)?;
-        let state = self.ring(ring);
-        let slot_ref = self.at(ring, state.submitted());
-        let slot = self.slot(slot_ref);
-        slot.state.reserve(task);
-        // Ordering: Relaxed; the slot is the orchestrator's own until it is linked or published.
-        slot.fanin.store(1, Relaxed);
-        slot.fanout.store(NONE, Relaxed);
-        slot.refs.store(1 + scopes, Relaxed);
-        slot.deps_first.store(state.take_deps(needs.deps as u32, self.deps), Relaxed);
-        slot.deps_linked.store(0, Relaxed);
-        slot.deps_reserved.store(needs.deps as u32, Relaxed);
-        slot.tensors.store(needs.tensors as u32, Relaxed);
-        slot.next_in_scope.store(NONE, Relaxed);
-        slot.mark.store(u64::MAX, Relaxed);
-        slot.heap_end.store(piece.map_or(0, HeapPiece::end), Relaxed);
-        if let Some(piece) = piece {
-            state.take_heap(piece);
-        }
-        state.take_tensors(needs.tensors);
-        state.take_slot();
-        Ok(slot_ref)
-    }
-
-    /// Whether a ring has no slot left.
-    #[inline]
-    pub fn is_full(&self, ring: u32) -> bool {
-        let state = self.ring(ring);
-        state.submitted() - state.retired() >= self.usable
-    }
-
-    #[inline(always)]
-    fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
-        let state = self.ring(ring);
-        if self.is_full(ring) {
-            return Err(Refusal::Full(Resource::Window));
-        }
-        let piece = match needs.heap {
-            0 => None,
-            bytes if bytes > self.heap => return Err(Refusal::TooLarge(Resource::Heap)),
-            bytes => Some(state.heap_piece(bytes, self.heap).ok_or(Refusal::Full(Resource::Heap))?),
-        };
-        fits(needs.deps, u64::from(self.deps), Resource::Deps, || state.deps_used())?;
-        fits(needs.tensors, self.tensor_limit, Resource::Tensors, || self.tensors())?;
-        Ok(piece)
     }
 
     /// Makes a reserved task a consumer of `producer`, using its next reserved entry.
@@ -480,66 +384,6 @@ impl<S: Sharing> Window<S> {
         }
     }
 
-    /// Whether `slot`, consumed by the caller, holds the oldest task of its ring, so that the ring can be advanced.
-    #[inline]
-    pub fn is_oldest(&self, slot: SlotRef) -> bool {
-        // The caller wrote CONSUMED; whoever advances the ring up to this slot writes the counter, passes its own fence and
-        // looks at the state. One of the two sees what the other wrote.
-        S::fence();
-        let ring = self.ring_of(slot);
-        self.at(ring, self.ring(ring).retired()) == slot
-    }
-
-    /// Retires consumed tasks in the order in which they entered the ring; returns how many. One caller at a time does it; who
-    /// comes second leaves it to the first, who looks again after giving the right back.
-    #[inline]
-    pub fn advance(&self, ring: u32, mut retired: impl FnMut(SlotRef)) -> u64 {
-        if !S::SHARED {
-            return self.retire(ring, &mut retired);
-        }
-        let mut count = 0;
-        while self.ring(ring).try_take_right() {
-            count += self.retire(ring, &mut retired);
-            self.ring(ring).give_right_back();
-            // Pairs with the fence in `is_oldest`, for a task consumed while the right was taken.
-            S::fence();
-            if self.consumed_oldest(ring).is_none() {
-                break;
-            }
-        }
-        count
-    }
-
-    /// Only for the holder of the advance right.
-    #[inline]
-    fn retire(&self, ring: u32, retired: &mut impl FnMut(SlotRef)) -> u64 {
-        let state = self.ring(ring);
-        let mut count = 0;
-        while let Some(slot_ref) = self.consumed_oldest(ring) {
-            let slot = self.slot(slot_ref);
-            // Ordering: Relaxed; written at the reservation, seen through the state.
-            state.return_deps(slot.deps_reserved.load(Relaxed));
-            let heap_end = slot.heap_end.load(Relaxed);
-            if heap_end > 0 {
-                state.return_heap(heap_end);
-            }
-            state.return_tensors(slot.tensors.load(Relaxed));
-            retired(slot_ref);
-            // The slot may have a new tenant from here on.
-            state.return_slot();
-            count += 1;
-        }
-        count
-    }
-
-    /// The oldest task of a ring, if it is consumed.
-    #[inline]
-    fn consumed_oldest(&self, ring: u32) -> Option<SlotRef> {
-        let (oldest, submitted) = (self.ring(ring).retired(), self.ring(ring).submitted());
-        let slot = self.at(ring, oldest);
-        (oldest < submitted && self.slot(slot).state() == State::Consumed).then_some(slot)
-    }
-
     /// Chains a task to the list of its scope.
     #[inline]
     pub fn set_next_in_scope(&self, slot: SlotRef, next: SlotRef) {
@@ -550,17 +394,6 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn next_in_scope(&self, slot: SlotRef) -> SlotRef {
         self.slot(slot).next_in_scope.load(Relaxed) // Ordering: the orchestrator's own word.
-    }
-}
-
-/// Whether a limit has room for `wanted` more than what is used.
-#[inline]
-fn fits(wanted: u64, limit: u64, resource: Resource, used: impl FnOnce() -> u64) -> Result<(), Refusal> {
-    match wanted {
-        0 => Ok(()),
-        _ if wanted > limit => Err(Refusal::TooLarge(resource)),
-        _ if wanted > limit - used() => Err(Refusal::Full(resource)),
-        _ => Ok(()),
     }
 }
 
