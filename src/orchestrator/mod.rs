@@ -3,8 +3,11 @@
 //! It knows no time. An engine asks for the next operation, tries to reserve, lets the cost pass and publishes.
 
 mod found;
+mod scope;
 mod segments;
 mod tensor_map;
+
+pub use scope::Scope;
 
 use crate::config::{Hazards, Machine, ScopeHold};
 use crate::error::RunError;
@@ -13,7 +16,7 @@ use crate::kernel::Costs;
 use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::{Sharing, Word};
-use crate::window::{Linked, NONE, Needs, Outcomes, Refusal, Resource, SlotRef, Window, flag};
+use crate::window::{Linked, NONE, Needs, Refusal, Resource, SlotRef, Window, flag};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
 use found::{Found, Producer};
 use segments::Access;
@@ -53,17 +56,6 @@ struct Rules {
     moved: BTreeSet<TaskType>,
 }
 
-/// An open scope and the tasks it holds, as a list through their slots.
-#[derive(Clone, Copy, Debug)]
-pub struct Scope {
-    head: SlotRef,
-    tail: SlotRef,
-    /// Tasks in the list.
-    pub tasks: u64,
-    /// Line of its beginning, if the program has lines.
-    pub line: Option<u64>,
-}
-
 /// The next thing the program wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -86,30 +78,6 @@ pub struct Published {
     pub path: u64,
     /// A producer ended badly, so the task must not run.
     pub cancelled: Option<TaskId>,
-}
-
-impl Scope {
-    /// Gives up the hold of a closed scope on its tasks, newest first.
-    pub fn release<S: Sharing>(self, window: &Window<S>, outcomes: &mut impl Outcomes) {
-        let mut slot = self.head;
-        for _ in 0..self.tasks {
-            let next = window.next_in_scope(slot);
-            window.release(slot, outcomes);
-            slot = next;
-        }
-    }
-
-    /// Whether the task in `slot` is in its list.
-    pub fn holds<S: Sharing>(&self, window: &Window<S>, slot: SlotRef) -> bool {
-        let mut at = self.head;
-        for _ in 0..self.tasks {
-            if at == slot {
-                return true;
-            }
-            at = window.next_in_scope(at);
-        }
-        false
-    }
 }
 
 impl Orchestrator {
@@ -452,18 +420,6 @@ impl Orchestrator {
         self.bad.insert(task);
     }
 
-    #[inline]
-    fn join_scope<S: Sharing>(&mut self, window: &Window<S>, slot: SlotRef) {
-        if let Some(scope) = self.scopes.last_mut() {
-            window.set_next_in_scope(slot, scope.head);
-            if scope.head == NONE {
-                scope.tail = slot;
-            }
-            scope.head = slot;
-            scope.tasks += 1;
-        }
-    }
-
     /// Enters the task's accesses: reads, then writes, then new buffers.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
@@ -478,29 +434,5 @@ impl Orchestrator {
             map.write(&crate::workload::Region::range(new.buffer, 0, new.bytes), access);
         }
         map.sweep_if_large(|access| !window.is_alive(access.slot, access.task) && !bad.contains(&access.task));
-    }
-
-    /// Opens a scope.
-    pub fn open_scope(&mut self) {
-        self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.source.line() });
-    }
-
-    /// Closes the innermost scope, whose hold on its tasks is then to be given up with [`Scope::release`].
-    pub fn close_scope<S: Sharing>(&mut self, window: &Window<S>) -> Scope {
-        let scope = self.scopes.pop().expect("sources match every end of a scope with a beginning");
-        let outer = match self.rules.machine.rules.scope_hold {
-            ScopeHold::Innermost => None,
-            ScopeHold::Enclosing => self.scopes.last_mut(),
-        };
-        // The enclosing scope takes the list over before anything in it can retire.
-        if let (Some(outer), true) = (outer, scope.head != NONE) {
-            window.set_next_in_scope(scope.tail, outer.head);
-            if outer.head == NONE {
-                outer.tail = scope.tail;
-            }
-            outer.head = scope.head;
-            outer.tasks += scope.tasks;
-        }
-        scope
     }
 }
