@@ -331,14 +331,14 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut stage = Stage { now: self.now, window, floor, ledger, placed };
         self.policy.dispatch(&mut stage);
         changed |= self.obey();
-        let at_once = self.is_settled();
+        let (at_once, is_childless) = (self.is_settled(), self.family.is_unused());
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
             self.tell_placed(leader);
             self.push(Job::Dispatch(leader), at_once);
         }
         // Blocks that have started change nothing else now, unless a child waited for that.
-        changed |= !self.placed.is_empty() && !(at_once && self.is_settled() && self.family.is_unused());
+        changed |= !self.placed.is_empty() && !(at_once && self.is_settled() && is_childless);
         self.placed.clear();
         changed
     }

@@ -3,10 +3,10 @@
 use crate::model::{self, Ending};
 use crate::program::{Op, Program};
 use ptosim::config::{Hazards, Machine, ScopeHold, Workers};
-use ptosim::engine::{BlockRow, Observer};
+use ptosim::engine::{self, BlockRow, Observer};
 use ptosim::id::{BufferId, TaskId, TaskType};
 use ptosim::report::Blocked;
-use ptosim::workload::{Cost, NewBuffer, Region, Submit, Symbols, Units};
+use ptosim::workload::{Builder, Cost, NewBuffer, Region, Submit, Symbols, Units};
 
 /// `(task, block, worker, start, end)`.
 type Start = (u64, u32, u32, u64, u64);
@@ -405,4 +405,18 @@ fn binding_case() -> Case {
         edges: 4,
         ..Case::default()
     }
+}
+
+/// Whatever the jobs of the scheduler cost, nothing that is ready waits while a worker that could run it is free.
+#[test]
+fn a_child_starts_in_the_cycle_in_which_its_parent_does() {
+    let mut builder = Builder::new("family");
+    let parent = builder.task("parent").vector().cycles(50).submit();
+    builder.task("child").vector().cycles(10).parent(parent, 0).submit();
+    builder.task("late").vector().cycles(10).parent(parent, 7).submit();
+    let program = builder.build().expect("a valid program");
+    let machine = Machine { workers: Workers { vector: 2, ..Workers::default() }, ..Machine::default() };
+    let report = engine::run(&program, &machine, &mut ()).expect("the run completes");
+    assert_eq!(report.makespan, 50, "two workers: the parent on one, its children one after the other");
+    assert_eq!(report.latency["ready_to_start"].max, 3, "only the late child waits, for the first to end");
 }

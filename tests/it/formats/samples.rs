@@ -63,7 +63,7 @@ fn message(bytes: &[u8]) -> Vec<u8> {
 fn chakra_binary() -> Vec<u8> {
     let metadata = message(b"\x0a\x050.0.4");
     let first = message(b"\x08\x01\x12\x02mm\x18\x04\x38\x0a");
-    let second = message(b"\x08\x02\x12\x03add\x18\x04\x2a\x01\x01\x38\x05\x52\x0d\x0a\x09is_cpu_op\xd8\x01\x01");
+    let second = message(b"\x08\x02\x12\x03add\x18\x04\x2a\x01\x01\x38\x05\x52\x0e\x0a\x09is_cpu_op\xd8\x01\x01");
     [metadata, first, second].concat()
 }
 
