@@ -18,7 +18,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline]
     pub(super) fn collect_ends(&mut self) {
         self.ends_now = false;
-        let at_once = self.is_prompt && self.family.is_settled();
+        let at_once = self.is_prompt && !self.has_faults && self.family.is_settled();
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
@@ -152,6 +152,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
         slot.start();
+        self.has_faults |= slot.job.has(flag::FAULT);
         let class = Class::from_bits(slot.job.class());
         if start == self.now {
             self.ledger.block_started(class);

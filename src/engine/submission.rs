@@ -177,7 +177,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.mark_cancelled(slot_ref, cause);
         }
         // What never runs is consumed at its admission, which must not come before the tasks behind it are linked.
-        self.push(Job::Admit(slot_ref), self.is_prompt && spoilt_by.is_none() && !self.is_shut_down);
+        // Nor must it come before that of a child that is about to be released.
+        let at_once = self.is_prompt && spoilt_by.is_none() && !self.is_shut_down && self.family.is_settled();
+        self.push(Job::Admit(slot_ref), at_once);
         Ok(())
     }
 

@@ -59,6 +59,8 @@ pub(super) struct Sim<'a, P, O> {
     /// Nothing more is submitted, and what becomes READY now is dropped.
     pub(super) is_shut_down: bool,
     pub(super) adaptive: Option<Adaptive>,
+    /// A task that will fail has started: what its end leads to depends on what is done before and after.
+    pub(super) has_faults: bool,
     /// Jobs cost nothing and the policy does not care when they are done, so that they need no queue.
     pub(super) is_prompt: bool,
 }
@@ -147,6 +149,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             halt: None,
             is_shut_down: false,
             adaptive: Adaptive::new(machine),
+            has_faults: false,
             is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
         }
     }
