@@ -99,6 +99,7 @@ impl<S: Sharing> Sleepers<S> {
     }
 
     /// Whether the calling thread is the only one awake.
+    #[cfg(not(loom))]
     pub(super) fn is_alone(&self) -> bool {
         self.awake.load(Acquire) == 1 // Ordering: pairs with the AcqRel of those who went to sleep.
     }
