@@ -140,24 +140,30 @@ impl Places {
 }
 
 impl Mapped {
+    /// A run that began ends badly.
     fn error(path: &Path, what: impl std::fmt::Display) -> RunError {
         RunError::Threads(format!("{}: {what}", path.display()))
     }
 
+    /// The file cannot be used; nothing has run.
+    fn refusal(path: &Path, what: impl std::fmt::Display) -> RunError {
+        RunError::Window(format!("{}: {what}", path.display()))
+    }
+
     /// Makes a file for a window of these sizes, replacing one that nobody uses.
     fn create(path: &Path, machine: &Machine) -> Result<Mapped, RunError> {
-        let io = |error: std::io::Error| Mapped::error(path, error);
+        let io = |error: std::io::Error| Mapped::refusal(path, error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         if !try_lock(&file) {
-            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+            return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
         let places =
-            Places::of(&machine.limits).ok_or_else(|| Mapped::error(path, "sizes beyond what a file can have"))?;
+            Places::of(&machine.limits).ok_or_else(|| Mapped::refusal(path, "sizes beyond what a file can have"))?;
         // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
         std::fs::remove_file(path).map_err(io)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
         if !try_lock(&file) {
-            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+            return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
         file.set_len(places.end as u64).map_err(io)?;
         let mapped = Mapped::map(path, file, machine.clone(), places)?;
@@ -193,26 +199,26 @@ impl Mapped {
 
     /// Opens a window that somebody made; everything it says about itself is checked.
     fn open(path: &Path) -> Result<Mapped, RunError> {
-        let io = |error: std::io::Error| Mapped::error(path, error);
+        let io = |error: std::io::Error| Mapped::refusal(path, error);
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes < HEADER_BYTES as u64 {
-            return Err(Mapped::error(path, format!("{bytes} bytes are no window; a header has {HEADER_BYTES}")));
+            return Err(Mapped::refusal(path, format!("{bytes} bytes are no window; a header has {HEADER_BYTES}")));
         }
         let header: Arc<MmapRaw> = Arc::new(MmapOptions::new().len(HEADER_BYTES).map_raw(&file).map_err(io)?);
         let words = Span::<AtomicU64>::mapped(&header, 0, HEADER_BYTES / 8);
-        let words = words.ok_or_else(|| Mapped::error(path, "the header cannot be mapped"))?;
+        let words = words.ok_or_else(|| Mapped::refusal(path, "the header cannot be mapped"))?;
         let word = |at: At| words[at as usize].load(Acquire); // Ordering: pairs with the Release in `set`.
         if word(At::Magic) != MAGIC {
-            return Err(Mapped::error(path, "is no window, or one that is not complete"));
+            return Err(Mapped::refusal(path, "is no window, or one that is not complete"));
         }
         if word(At::Version) != VERSION {
             let version = word(At::Version);
-            return Err(Mapped::error(path, format!("window of version {version}; this program knows {VERSION}")));
+            return Err(Mapped::refusal(path, format!("window of version {version}; this program knows {VERSION}")));
         }
         let layout = [size_of::<Slot<Shared>>(), size_of::<Entry<Shared>>(), size_of::<Ring<Shared>>()];
         if [At::SlotBytes, At::EntryBytes, At::RingBytes].map(word) != layout.map(|bytes| bytes as u64) {
-            return Err(Mapped::error(path, "slots, entries or rings have other sizes; it comes from another build"));
+            return Err(Mapped::refusal(path, "slots, entries or rings have other sizes; it comes from another build"));
         }
         // More than that no machine has; sums of them do not overflow.
         let count = |at: At| word(at).min(1 << 24) as u32;
@@ -235,21 +241,22 @@ impl Mapped {
         };
         let mut machine = Machine { limits, workers, ..Machine::default() };
         machine.rules.fanout_order = if word(At::FanoutOrder) == 0 { FanoutOrder::Lifo } else { FanoutOrder::Fifo };
-        machine.validate().map_err(|error| Mapped::error(path, format!("corrupt: {error}")))?;
+        machine.validate().map_err(|error| Mapped::refusal(path, format!("corrupt: {error}")))?;
         let is_plausible = u32::try_from(machine.limits.deps).is_ok();
         let fits = |places: &Places| is_plausible && places.end as u64 == word(At::FileBytes);
         let places = Places::of(&machine.limits).filter(fits);
         let places =
-            places.ok_or_else(|| Mapped::error(path, "corrupt: the sizes in its header do not fit together"))?;
+            places.ok_or_else(|| Mapped::refusal(path, "corrupt: the sizes in its header do not fit together"))?;
         if bytes < places.end as u64 {
             let message = format!("truncated: {bytes} bytes of a window of {}", places.end);
-            return Err(Mapped::error(path, message));
+            return Err(Mapped::refusal(path, message));
         }
         Mapped::map(path, file, machine, places)
     }
 
     fn map(path: &Path, file: File, machine: Machine, places: Places) -> Result<Mapped, RunError> {
-        let mapping = MmapOptions::new().len(places.end).map_raw(&file).map_err(|error| Mapped::error(path, error))?;
+        let mapping =
+            MmapOptions::new().len(places.end).map_raw(&file).map_err(|error| Mapped::refusal(path, error))?;
         let mapping = Arc::new(mapping);
         Ok(Mapped {
             words: span(path, &mapping, 0, HEADER_BYTES / 8 - 64)?,
@@ -334,7 +341,7 @@ impl Mapped {
 }
 
 fn span<T: AnyBytes>(path: &Path, mapping: &Arc<MmapRaw>, offset: usize, len: usize) -> Result<Span<T>, RunError> {
-    Span::mapped(mapping, offset, len).ok_or_else(|| Mapped::error(path, "corrupt: an array lies outside the file"))
+    Span::mapped(mapping, offset, len).ok_or_else(|| Mapped::refusal(path, "corrupt: an array lies outside the file"))
 }
 
 /// The file whose lock the submitter of a window holds.

@@ -35,7 +35,7 @@ pub struct Submitted {
 pub fn submit(path: &Path, workload: &dyn Workload, machine: &Machine) -> Result<Submitted, RunError> {
     let mapped = Mapped::open(path)?;
     if !is_locked(&mapped.file) {
-        return Err(Mapped::error(path, "no device works on this window; start `ptosim device` first"));
+        return Err(Mapped::refusal(path, "no device works on this window; start `ptosim device` first"));
     }
     let _lock = attach(&mapped)?;
     let Machine { limits, workers, .. } = mapped.machine.clone();
@@ -58,13 +58,13 @@ pub fn submit(path: &Path, workload: &dyn Workload, machine: &Machine) -> Result
 fn attach(mapped: &Mapped) -> Result<File, RunError> {
     let path = submitter_lock(&mapped.path);
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|error| Mapped::error(&path, error))?;
+    let file = file.map_err(|error| Mapped::refusal(&path, error))?;
     if !try_lock(&file) {
         let pid = mapped.get(At::SubmitterPid);
-        return Err(Mapped::error(&mapped.path, format!("has a submitter already (process {pid})")));
+        return Err(Mapped::refusal(&mapped.path, format!("has a submitter already (process {pid})")));
     }
     if mapped.get(At::SubmitterState) != state::ABSENT {
-        return Err(Mapped::error(&mapped.path, "had its submitter; a device works for one, start another"));
+        return Err(Mapped::refusal(&mapped.path, "had its submitter; a device works for one, start another"));
     }
     mapped.set(At::SubmitterPid, std::process::id().into());
     mapped.set(At::SubmitterState, state::WORKING);
