@@ -239,7 +239,7 @@ impl Mapped {
             accelerator: count(At::Accelerator),
             any: count(At::AnyType),
         };
-        let mut machine = Machine { limits, workers, ..Machine::default() };
+        let mut machine = Machine { workers, limits, ..Machine::default() };
         machine.rules.fanout_order = if word(At::FanoutOrder) == 0 { FanoutOrder::Lifo } else { FanoutOrder::Fifo };
         machine.validate().map_err(|error| Mapped::refusal(path, format!("corrupt: {error}")))?;
         let is_plausible = u32::try_from(machine.limits.deps).is_ok();

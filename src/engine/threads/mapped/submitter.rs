@@ -38,8 +38,8 @@ pub fn submit(path: &Path, workload: &dyn Workload, machine: &Machine) -> Result
         return Err(Mapped::refusal(path, "no device works on this window; start `ptosim device` first"));
     }
     let _lock = attach(&mapped)?;
-    let Machine { limits, workers, .. } = mapped.machine.clone();
-    let machine = Machine { limits, workers, ..machine.clone() };
+    let Machine { workers, limits, .. } = mapped.machine.clone();
+    let machine = Machine { workers, limits, ..machine.clone() };
     let result = mapped.guarded(|| {
         let table = Table::load(&machine.kernels)?;
         let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
