@@ -30,6 +30,9 @@ pub enum RunError {
     /// Something stays full for ever.
     #[error("{0}")]
     Stuck(String),
+    /// A file that is no window one could use; the message names file and remedy.
+    #[error("{0}")]
+    Window(String),
     /// The host's threads do not do as they should.
     #[error("{0}")]
     Threads(String),

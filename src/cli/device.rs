@@ -45,7 +45,13 @@ pub struct InspectArgs {
     window_file: PathBuf,
 }
 
+/// What a thread panics with where the bytes of a window cannot be right becomes part of the error.
+fn tell_panics_as_errors() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
 pub fn device(args: &DeviceArgs) -> Result<Ending, Failure> {
+    tell_panics_as_errors();
     let machine = args.machine.load()?;
     let options = DeviceOptions { executors: args.executors, spin: args.spin };
     let tasks = mapped::device(&args.window_file, &machine, &options)?;
@@ -54,6 +60,7 @@ pub fn device(args: &DeviceArgs) -> Result<Ending, Failure> {
 }
 
 pub fn submit(args: &SubmitArgs) -> Result<Ending, Failure> {
+    tell_panics_as_errors();
     let machine = args.machine.load()?;
     let workload = workload::open(&args.workload)?;
     let submitted = mapped::submit(&args.window_file, workload.as_ref(), &machine)?;

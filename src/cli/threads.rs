@@ -130,5 +130,7 @@ fn only_pto(choice: &Choice) -> Result<(), Failure> {
         return Ok(());
     }
     let name = choice.name;
-    Err(Failure::Usage(format!("policy `{name}` decides in virtual time; use --engine threads --mode deterministic")))
+    Err(Failure::Usage(format!(
+        "policy `{name}` decides in virtual time; free mode knows pto only: leave --policy out, or use --engine threads --mode deterministic"
+    )))
 }

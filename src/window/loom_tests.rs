@@ -169,13 +169,15 @@ fn two_threads_advance_one_ring_and_leave_nothing_behind() {
 
 #[test]
 fn slots_are_used_again_over_three_laps() {
+    /// The last one is the third tenant of the first of two slots.
+    const TASKS: u64 = 5;
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(1);
     builder.check(|| {
         let model = Model::new(2);
         let other = Arc::clone(&model);
         let completer = thread::spawn(move || {
-            for task in 0..6 {
+            for task in 0..TASKS {
                 let slot = other.window.at(0, task);
                 let is_ready = || {
                     other.window.slot(slot).task() == TaskId(task) && other.window.slot(slot).state() == State::Ready
@@ -187,7 +189,7 @@ fn slots_are_used_again_over_three_laps() {
             }
         });
         let mut before = None;
-        for task in 0..6 {
+        for task in 0..TASKS {
             let needs = if before.is_some() { ONE_DEP } else { Needs::default() };
             let slot = loop {
                 match model.window.reserve(0, TaskId(task), &needs, 0) {
@@ -205,6 +207,6 @@ fn slots_are_used_again_over_three_laps() {
         }
         completer.join().expect("the completer ends");
         assert!(model.all_retired());
-        assert_eq!(model.window.ring(0).retired(), 6);
+        assert_eq!(model.window.ring(0).retired(), TASKS);
     });
 }

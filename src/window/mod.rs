@@ -27,6 +27,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[cfg(not(loom))]
 use zerocopy::FromZeros;
 
+/// What a list of consumers that never ends is called; only a corrupt file has one.
+const CIRCLE: &str = "a list of consumers is longer than there are entries";
+
 /// All rings of a machine.
 pub struct Window<S: Sharing> {
     slots: Span<Slot<S>>,
@@ -340,7 +343,9 @@ impl<S: Sharing> Window<S> {
             FanoutOrder::Lifo => head,
             FanoutOrder::Fifo => self.reversed(head),
         };
+        let mut left = self.entries.len();
         while index < CLOSED {
+            left = left.checked_sub(1).expect(CIRCLE);
             let entry = &self.entries[index as usize];
             let consumer = entry.consumer.load(Relaxed);
             // Read before the consumer is released: it may run, retire and give the entry away at once.
@@ -362,8 +367,9 @@ impl<S: Sharing> Window<S> {
 
     /// Turns a closed list round.
     fn reversed(&self, mut index: u32) -> u32 {
-        let mut head = NONE;
+        let (mut head, mut left) = (NONE, self.entries.len());
         while index < CLOSED {
+            left = left.checked_sub(1).expect(CIRCLE);
             let entry = &self.entries[index as usize];
             let next = entry.next.load(Relaxed); // Ordering: the list is closed, the completer owns it.
             entry.next.store(head, Relaxed);

@@ -64,6 +64,8 @@ impl<S: Sharing> Window<S> {
     fn consumed_oldest(&self, ring: u32) -> Option<SlotRef> {
         let (oldest, submitted) = (self.ring(ring).retired(), self.ring(ring).submitted());
         let slot = self.at(ring, oldest);
-        (oldest < submitted && self.slot(slot).state() == State::Consumed).then_some(slot)
+        // More in flight than there are slots is nothing but a corrupt file, which must not be followed for ever.
+        let is_in_flight = submitted.wrapping_sub(oldest).wrapping_sub(1) < u64::from(self.size);
+        (is_in_flight && self.slot(slot).state() == State::Consumed).then_some(slot)
     }
 }

@@ -25,6 +25,7 @@ mod program;
 mod programs;
 mod reports;
 mod size;
+mod stress;
 mod sweep;
 mod threads;
 mod tidy;

@@ -1,6 +1,7 @@
-//! The threaded engine in free mode: every task exactly once, after its producers, all consumed; deadlocks found exactly.
+//! The threaded engine: every task exactly once, after its producers, all consumed; deadlocks found exactly; the schedule of
+//! deterministic mode that of virtual time.
 //!
-//! `PTOSIM_STRESS` sets how many tasks each generator makes and `PTOSIM_STRESS_SEEDS` how often (`scripts/stress.sh`).
+//! `PTOSIM_THREAD_SEEDS` sets how many random programs run, `PTOSIM_TRACES` names a folder of traces (`scripts/stress.sh`).
 
 use crate::programs;
 use ptosim::config::Machine;
@@ -9,12 +10,12 @@ use ptosim::engine::{BlockRow, Observer, RunError, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
 use ptosim::policy::Choice;
-use ptosim::report::Outcome;
+use ptosim::report::{Outcome, Report};
 use ptosim::workload::{self, Symbols, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Kernels that check what they are called for.
-struct Witness {
+pub(crate) struct Witness {
     graph: Graph,
     /// Blocks begun and ended, by task.
     begun: Vec<AtomicU32>,
@@ -22,9 +23,50 @@ struct Witness {
 }
 
 impl Witness {
-    fn new(graph: Graph) -> Witness {
+    pub(crate) fn new(graph: Graph) -> Witness {
         let counts = || graph.tasks.iter().map(|_| AtomicU32::new(0)).collect();
         Witness { begun: counts(), ended: counts(), graph }
+    }
+
+    pub(crate) fn n_tasks(&self) -> u64 {
+        self.graph.tasks.len() as u64
+    }
+
+    /// Runs in free mode and expects a complete run.
+    pub(crate) fn check_free(&mut self, workload: &dyn Workload, machine: &Machine, options: &Options, label: &str) {
+        self.forget();
+        let report = run(workload, machine, &*self, options, &mut ());
+        self.check_complete(report, &format!("{label}, free"));
+    }
+
+    /// Runs in deterministic mode and expects a complete run.
+    pub(crate) fn check_deterministic(
+        &mut self,
+        workload: &dyn Workload,
+        machine: &Machine,
+        options: &Options,
+        label: &str,
+    ) {
+        self.forget();
+        let report = run_deterministic(workload, machine, &Choice::default(), (&*self, options), &mut ());
+        self.check_complete(report, &format!("{label}, deterministic"));
+    }
+
+    /// Nothing has run yet.
+    fn forget(&mut self) {
+        self.begun.iter_mut().chain(&mut self.ended).for_each(|count| *count.get_mut() = 0);
+    }
+
+    fn check_complete(&self, report: Result<Report, RunError>, label: &str) {
+        let report = report.unwrap_or_else(|error| panic!("{label}: {error}"));
+        assert_eq!(report.outcome, Outcome::Completed, "{label}: {:?}", report.deadlock);
+        let n_tasks = self.n_tasks();
+        assert_eq!(
+            (report.tasks, report.ended.completed, report.ended.consumed),
+            (n_tasks, n_tasks, n_tasks),
+            "{label}"
+        );
+        self.check_all_ran();
     }
 
     fn is_done(&self, task: TaskId) -> bool {
@@ -59,7 +101,7 @@ impl Kernels for Witness {
     }
 }
 
-fn machine(settings: &[&str]) -> Machine {
+pub(crate) fn machine(settings: &[&str]) -> Machine {
     let mut machine = Machine::default();
     machine.apply(&settings.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("settings of the test");
     machine.validate().expect("settings of the test");
@@ -68,37 +110,8 @@ fn machine(settings: &[&str]) -> Machine {
 
 /// Runs with checking kernels and expects a complete run.
 fn check(workload: &dyn Workload, machine: &Machine, options: &Options) {
-    let witness = Witness::new(Graph::load(workload, machine).expect("the workload of the test"));
-    let report = run(workload, machine, &witness, options, &mut ()).expect("a run without errors");
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.deadlock);
-    let n_tasks = witness.graph.tasks.len() as u64;
-    assert_eq!((report.tasks, report.ended.completed, report.ended.consumed), (n_tasks, n_tasks, n_tasks));
-    witness.check_all_ran();
-}
-
-#[test]
-fn every_task_runs_once_after_its_producers() {
-    let size: u64 = std::env::var("PTOSIM_STRESS").map_or(2_000, |text| text.parse().expect("a number of tasks"));
-    let seeds: u64 = std::env::var("PTOSIM_STRESS_SEEDS").map_or(1, |text| text.parse().expect("a number of seeds"));
-    for spec in specs(size) {
-        let workload = workload::open(&spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
-        for seed in 0..seeds {
-            for threads in 0..=3 {
-                let threads = format!("scheduler.threads={threads}");
-                let settings = ["limits.window=16", "workers.cube=24", "workers.vector=48", &threads];
-                let executors = Some(1 + (seed as usize + settings.len()) % 4);
-                check(workload.as_ref(), &machine(&settings), &Options { executors, ..Options::default() });
-            }
-        }
-    }
-}
-
-fn specs(size: u64) -> Vec<String> {
-    vec![
-        format!("chain:n={size}"),
-        format!("bgemm:batch=1,m=4,n=4,k={},scope=step", (size / 32).max(1)),
-        format!("random:n={size}"),
-    ]
+    let mut witness = Witness::new(Graph::load(workload, machine).expect("the workload of the test"));
+    witness.check_free(workload, machine, options, &workload.name());
 }
 
 #[test]
@@ -245,9 +258,16 @@ fn deterministic_mode_has_the_schedule_of_virtual_time_on_traces() {
     let mut n_traces = 0;
     for path in paths.iter().map(std::fs::DirEntry::path).filter(|path| path.to_string_lossy().contains(".jsonl")) {
         let workload = workload::open(&path.to_string_lossy()).expect("a trace");
-        let machine = machine(&["workers.cube=0", "workers.vector=0", "workers.clusters=24"]);
-        same_schedule(workload.as_ref(), &machine, 2, &path.display().to_string());
+        for name in ["ideal", "a2a3"] {
+            let mut machine = Machine::load(name).expect("a built-in machine");
+            let clusters = ["workers.cube=0", "workers.vector=0", "workers.clusters=24"];
+            machine.apply(&clusters.map(String::from)).expect("settings of the test");
+            for executors in 1..=3 {
+                same_schedule(workload.as_ref(), &machine, executors, &format!("{} on {name}", path.display()));
+            }
+        }
         n_traces += 1;
     }
     assert!(n_traces > 0, "{folder} has no traces");
+    println!("{n_traces} traces in {folder} on ideal and a2a3: the same schedule");
 }

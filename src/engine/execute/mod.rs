@@ -16,6 +16,7 @@ use super::RunError;
 use super::threads::{Call, Draft, KernelError, Kernels};
 use crate::config::Machine;
 use crate::id::{BufferId, Symbol};
+use crate::window::Resource;
 use crate::workload::{Operation, Region, Source, Submit, Symbols, Workload, WorkloadError};
 use functions::FUNCTIONS;
 use memory::{Memory, Place};
@@ -50,7 +51,6 @@ struct Job {
 #[derive(Default)]
 struct Book {
     bound: Vec<Option<(Memory, u64)>>,
-    declared: Vec<(BufferId, u64)>,
     /// Device buffers in the order in which they were declared.
     device: Vec<(BufferId, Memory)>,
     fill: Fill,
@@ -79,8 +79,8 @@ impl Numbers {
         let limits = &machine.limits;
         let heap = |_| {
             Memory::new(limits.heap).ok_or_else(|| {
-                let message = format!("a heap of {} bytes is more than the host has; set limits.heap", limits.heap);
-                RunError::Threads(message)
+                let message = format!("a heap of {} bytes is more than the host has; lower limits.heap", limits.heap);
+                RunError::TooLarge { resource: Resource::Heap, message }
             })
         };
         let n_slots = limits.window * u64::from(limits.rings);
@@ -145,7 +145,6 @@ impl Numbers {
 impl Kernels for Numbers {
     fn prepare(&self, draft: &Draft<'_>) {
         let mut book = self.book();
-        book.declare_all();
         let mut job = self.jobs[draft.slot as usize].lock().expect("kernels run without holding a job");
         job.operands.clear();
         job.operands.extend(book.operands(draft.task));
@@ -210,13 +209,12 @@ impl Book {
         self.bound_to(buffer, memory, base);
     }
 
-    /// Makes the device buffers that the program declared since the last task.
-    fn declare_all(&mut self) {
-        for (buffer, bytes) in std::mem::take(&mut self.declared) {
-            let memory = Memory::new(bytes).unwrap_or_else(|| panic!("no memory for a device buffer of {bytes} bytes"));
-            self.fill.fill(buffer, &memory);
-            self.bind(buffer, memory, 0);
-        }
+    /// Makes a device buffer that the program declares.
+    fn declare(&mut self, buffer: BufferId, bytes: u64) -> Result<(), WorkloadError> {
+        let memory = Memory::new(bytes).ok_or_else(|| no_memory(bytes))?;
+        self.fill.fill(buffer, &memory);
+        self.bind(buffer, memory, 0);
+        Ok(())
     }
 
     /// The regions of a task in the order reads, updates, writes; what is bound to nothing is left out.
@@ -283,11 +281,21 @@ struct Tap {
     source: Box<dyn Source>,
 }
 
+impl Tap {
+    /// Names the line, where there is one.
+    fn blame(&self, error: WorkloadError) -> WorkloadError {
+        match (self.source.origin(), self.source.line()) {
+            (Some(path), Some(line)) => WorkloadError::Line { path: path.into(), line, message: error.to_string() },
+            _ => error,
+        }
+    }
+}
+
 impl Source for Tap {
     fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError> {
         let operation = self.source.next(task)?;
         if let Some(Operation::Buffer { buffer, bytes }) = operation {
-            self.numbers.book().declared.push((buffer, bytes));
+            self.numbers.book().declare(buffer, bytes).map_err(|error| self.blame(error))?;
         }
         Ok(operation)
     }
@@ -300,9 +308,18 @@ impl Source for Tap {
         self.source.buffers()
     }
 
+    fn origin(&self) -> Option<&str> {
+        self.source.origin()
+    }
+
     fn line(&self) -> Option<u64> {
         self.source.line()
     }
+}
+
+/// A buffer is larger than what the host has.
+fn no_memory(bytes: u64) -> WorkloadError {
+    WorkloadError::Input(format!("a buffer of {bytes} bytes is more than the host has; make it smaller"))
 }
 
 /// The kernel of a task, by name.

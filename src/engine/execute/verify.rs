@@ -2,7 +2,7 @@
 
 use super::functions::FUNCTIONS;
 use super::memory::{Memory, Place};
-use super::{Access, Book, Fill, Kernel, Numbers, compute, direct, kernel_name};
+use super::{Access, Book, Fill, Kernel, Numbers, compute, direct, kernel_name, no_memory};
 use crate::engine::RunError;
 use crate::workload::{Operation, Region, Submit, Workload};
 use std::collections::BTreeMap;
@@ -44,14 +44,13 @@ fn replay(workload: &dyn Workload) -> Result<Vec<(crate::id::BufferId, Vec<u8>)>
     let mut book = Book { fill: Fill::of(&workload.name()), ..Book::default() };
     while let Some(operation) = source.next(&mut task)? {
         match operation {
-            Operation::Buffer { buffer, bytes } => book.declared.push((buffer, bytes)),
+            Operation::Buffer { buffer, bytes } => book.declare(buffer, bytes)?,
             Operation::ScopeBegin | Operation::ScopeEnd => {}
             Operation::Submit => {
-                book.declare_all();
                 let name = kernel_name(source.symbols(), task.kernel);
                 let mut operands: Vec<(Access, Place)> = book.operands(&task).collect();
                 for new in &task.allocates {
-                    let memory = Memory::new(new.bytes).unwrap_or_else(|| panic!("no memory for {} bytes", new.bytes));
+                    let memory = Memory::new(new.bytes).ok_or_else(|| no_memory(new.bytes))?;
                     book.bound_to(new.buffer, memory.clone(), 0);
                     operands.push((
                         Access::New,
@@ -65,7 +64,6 @@ fn replay(workload: &dyn Workload) -> Result<Vec<(crate::id::BufferId, Vec<u8>)>
             }
         }
     }
-    book.declare_all();
     let read = |(buffer, memory): &(crate::id::BufferId, Memory)| {
         let mut bytes = Vec::new();
         memory.read(0, memory.len(), &mut bytes);

@@ -78,6 +78,7 @@ pub(super) struct Moment {
     /// Nanoseconds, of sampled tasks only.
     pub(super) submitted_ns: U64,
     pub(super) ready_ns: U64,
+    pub(super) ended_ns: U64,
 }
 
 /// A kernel that did not come to a good end.
@@ -105,7 +106,7 @@ impl<'a, K: Kernels> Core<'a, K> {
     ) -> Core<'a, K> {
         let n_slots = window.n_slots();
         let word = || U64::new(0);
-        let moment = || Moment { ready: word(), end: word(), submitted_ns: word(), ready_ns: word() };
+        let moment = || Moment { ready: word(), end: word(), submitted_ns: word(), ready_ns: word(), ended_ns: word() };
         Core {
             machine,
             kernels,
@@ -245,7 +246,13 @@ impl Hands {
     /// Completes a task whose last block ended, and everything that is complete with it.
     #[inline]
     pub(super) fn resolve<K: Kernels>(&mut self, core: &Core<'_, K>, slot: SlotRef) {
+        let sampled = core.window.slot(slot).task().0.is_multiple_of(SAMPLED);
+        // Ordering: Relaxed; the queue, or this thread itself, brought it here. Afterwards the slot may have a new tenant.
+        let ended = sampled.then(|| core.moments[slot as usize].ended_ns.load(Relaxed));
         self.complete(core, slot);
+        if let Some(ended) = ended {
+            self.stats.end_to_completed.saturating_record(core.nanoseconds().saturating_sub(ended));
+        }
         self.settle(core);
     }
 

@@ -17,6 +17,9 @@ use std::time::Instant;
 /// Ended tasks that are worth waking a scheduler thread for.
 const BACKLOG: u64 = 4;
 
+/// Most blocks in one turn, so that the end of the run is never far away.
+const TURN: u32 = 1024;
+
 /// A scheduler thread: completes tasks whose last block ended, until the run is over.
 pub(super) fn schedule<K: Kernels>(core: &Core<'_, K>, me: usize) -> Stats {
     core.sleepers.register(me);
@@ -145,7 +148,8 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let job = &core.window.slot(slot_ref).job;
         // Ordering: Relaxed; the task is in the queue at most once, so one thread at a time is here.
         let left = job.to_place.load(Relaxed);
-        let count = if job.has(flag::SYNC_START) { left } else { left.div_ceil(2 * core.setup.executors as u32) };
+        let share = left.div_ceil(2 * core.setup.executors as u32).min(TURN);
+        let count = if job.has(flag::SYNC_START) { left } else { share };
         job.to_place.store(left - count, Relaxed);
         if left > count {
             core.ready[job.kind() as usize]
@@ -265,7 +269,10 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     fn finish(&mut self, slot: SlotRef) {
         let core = self.core;
         core.faults.delay_completion();
-        let sampled = core.window.slot(slot).task().0.is_multiple_of(SAMPLED).then(Instant::now);
+        if core.window.slot(slot).task().0.is_multiple_of(SAMPLED) {
+            // Ordering: Relaxed; the queue publishes it.
+            core.moments[slot as usize].ended_ns.store(core.nanoseconds(), Relaxed);
+        }
         if core.setup.schedulers == 0 {
             self.hands.resolve(core, slot);
         } else {
@@ -276,10 +283,6 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
             if core.ended.len() >= BACKLOG {
                 core.wake_scheduler(&mut self.hands.stats);
             }
-        }
-        if let Some(start) = sampled {
-            let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.hands.stats.end_to_completed.saturating_record(nanoseconds);
         }
     }
 }

@@ -81,6 +81,11 @@ impl<F: Fn()> Drop for EndOnPanic<F> {
     }
 }
 
+/// A thread of the runtime itself panicked.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> RunError {
+    RunError::Threads(format!("a thread of the runtime {}", executor::panic_message(panic)))
+}
+
 /// CPUs of the host.
 fn host_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -141,12 +146,13 @@ fn spawn_all<K: Kernels, T>(
         });
         let threads: Result<Vec<_>, _> = schedulers.chain(executors).collect();
         let started = threads.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")));
-        let result = started.and_then(|threads| body().map(|value| (value, threads)));
+        let result = started.map(|threads| (body(), threads));
         core.end();
         let (value, threads) = result?;
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Stats>| {
-            thread.join().map_err(|_| RunError::Threads("a thread of the runtime panicked".into()))
-        };
-        Ok((value, threads.into_iter().map(join).collect::<Result<_, _>>()?))
+        // All are joined before anything is told: a panic that nobody joined would go on from here.
+        let joined: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        let counted = joined.into_iter().map(|stats| stats.map_err(|panic| panicked(panic.as_ref())));
+        let counted = counted.collect::<Result<_, _>>()?;
+        Ok((value?, counted))
     })
 }

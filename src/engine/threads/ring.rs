@@ -128,6 +128,23 @@ impl<S: Sharing> ReadyRing<S> {
         }
     }
 
+    /// Whether the place for the next push is as the one thread that pushes left it. Otherwise somebody else wrote there, and
+    /// a push could look for its place for ever.
+    #[cfg(not(loom))]
+    pub(super) fn is_back_sound(&self) -> bool {
+        let tail = self.ends[TAIL].load(Relaxed); // Ordering: the caller's own word.
+        let turn = turn(self.cell(tail).load(Acquire)); // Ordering: pairs with the exchange of `pop`.
+        turn.wrapping_sub(tail as u32).cast_signed() <= 0
+    }
+
+    /// Whether the next value, or the place for it, is as the one thread that pops must find it.
+    #[cfg(not(loom))]
+    pub(super) fn is_front_sound(&self) -> bool {
+        let head = self.ends[HEAD].load(Relaxed); // Ordering: the caller's own word.
+        let turn = turn(self.cell(head).load(Acquire)); // Ordering: pairs with the exchange of `push`.
+        turn.wrapping_sub(head as u32) <= 1
+    }
+
     /// About how many values wait.
     #[inline]
     pub(super) fn len(&self) -> u64 {

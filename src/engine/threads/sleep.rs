@@ -99,6 +99,7 @@ impl<S: Sharing> Sleepers<S> {
     }
 
     /// Whether the calling thread is the only one awake.
+    #[cfg(not(loom))]
     pub(super) fn is_alone(&self) -> bool {
         self.awake.load(Acquire) == 1 // Ordering: pairs with the AcqRel of those who went to sleep.
     }
@@ -111,10 +112,13 @@ impl<S: Sharing> Sleepers<S> {
 
     /// Wakes a thread if it is idle; false if it is not any more.
     pub(super) fn wake(&self, thread: usize) -> bool {
+        // Counted before its bit is taken: without the bit it is up at once, and may sleep again before the caller goes on. Counted
+        // too late, it would take itself for the last one while the caller is awake.
+        self.awake.fetch_add(1, AcqRel); // Ordering: AcqRel, as everywhere on this word.
         if !self.take_bit(thread) {
+            self.awake.fetch_sub(1, AcqRel); // Ordering: AcqRel; the caller is awake, so this is not the last one.
             return false;
         }
-        self.awake.fetch_add(1, AcqRel); // Ordering: AcqRel, as everywhere on this word.
         if let Some(thread) = self.threads[thread].get() {
             thread.unpark();
         }
@@ -143,52 +147,79 @@ mod loom_tests {
     use loom::sync::atomic::{AtomicU32, Ordering};
     use loom::thread;
 
+    /// What the two threads of the model share.
+    struct Model {
+        sleepers: Sleepers<Shared>,
+        work: AtomicU32,
+        /// Not 0 when everything is over.
+        over: AtomicU32,
+        /// How often a thread was the last.
+        last: AtomicU32,
+    }
+
+    impl Model {
+        fn is_over(&self) -> bool {
+            self.over.load(Ordering::Acquire) != 0
+        }
+
+        /// Sleeps until all is over, as often as it is woken for nothing; the last one to sleep ends it for both.
+        fn sleep_to_the_end(&self, me: usize) {
+            while !self.is_over() {
+                self.sleepers.announce(me);
+                if self.is_over() {
+                    self.sleepers.withdraw(me);
+                } else if self.sleepers.sleep(me) == Slept::Last {
+                    assert_eq!(self.work.load(Ordering::SeqCst), 0, "all sleep although there is work");
+                    self.last.fetch_add(1, Ordering::SeqCst);
+                    self.sleepers.stay_up(me);
+                    self.over.store(1, Ordering::Release);
+                    let _ = self.sleepers.idle_after_work();
+                    self.sleepers.wake_all();
+                }
+            }
+        }
+
+        /// Takes two pieces of work, asleep while there is none.
+        fn take_two(&self, me: usize) {
+            let mut taken = 0;
+            while taken < 2 {
+                taken += self.work.swap(0, Ordering::AcqRel);
+                if taken == 2 {
+                    return;
+                }
+                self.sleepers.announce(me);
+                if self.work.load(Ordering::Acquire) > 0 {
+                    self.sleepers.withdraw(me);
+                    continue;
+                }
+                assert_eq!(self.sleepers.sleep(me), Slept::Woken, "the maker is up until it has made everything");
+            }
+        }
+    }
+
     /// A maker pushes two pieces of work and goes to sleep; a taker takes them. Nobody sleeps while there is work, and exactly
     /// one of the two is the last.
     #[test]
     fn no_wake_up_is_lost_and_one_thread_is_the_last() {
         loom::model(|| {
-            let sleepers = Arc::new(Sleepers::<Shared>::new(2));
-            let work = Arc::new(AtomicU32::new(0));
-            let last = Arc::new(AtomicU32::new(0));
-            let (theirs, their_work, their_last) = (Arc::clone(&sleepers), Arc::clone(&work), Arc::clone(&last));
+            let [work, over, last] = [0; 3].map(AtomicU32::new);
+            let model = Arc::new(Model { sleepers: Sleepers::new(2), work, over, last });
+            let theirs = Arc::clone(&model);
             let taker = thread::spawn(move || {
-                theirs.register(1);
-                let mut taken = 0;
-                while taken < 2 {
-                    let found = their_work.swap(0, Ordering::AcqRel);
-                    taken += found;
-                    if found > 0 {
-                        continue;
-                    }
-                    theirs.announce(1);
-                    if their_work.load(Ordering::Acquire) > 0 {
-                        theirs.withdraw(1);
-                        continue;
-                    }
-                    assert_eq!(theirs.sleep(1), Slept::Woken, "the maker is up until it has made everything");
-                }
-                theirs.announce(1);
-                if theirs.sleep(1) == Slept::Last {
-                    their_last.fetch_add(1, Ordering::SeqCst);
-                    theirs.wake_all();
-                }
+                theirs.sleepers.register(1);
+                theirs.take_two(1);
+                theirs.sleep_to_the_end(1);
             });
-            sleepers.register(0);
+            model.sleepers.register(0);
             for _ in 0..2 {
-                work.fetch_add(1, Ordering::AcqRel);
-                if sleepers.idle_after_work() & 2 != 0 {
-                    sleepers.wake(1);
+                model.work.fetch_add(1, Ordering::AcqRel);
+                if model.sleepers.idle_after_work() & 2 != 0 {
+                    model.sleepers.wake(1);
                 }
             }
-            sleepers.announce(0);
-            if sleepers.sleep(0) == Slept::Last {
-                last.fetch_add(1, Ordering::SeqCst);
-                assert_eq!(work.load(Ordering::SeqCst), 0, "all sleep although there is work");
-                sleepers.wake_all();
-            }
+            model.sleep_to_the_end(0);
             taker.join().expect("the taker ends");
-            assert_eq!(last.load(Ordering::SeqCst), 1);
+            assert_eq!(model.last.load(Ordering::SeqCst), 1);
         });
     }
 }

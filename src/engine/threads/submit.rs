@@ -8,7 +8,8 @@ use super::{Draft, Kernels};
 use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::window::{Outcomes, Refusal, Resource, SlotRef, flag};
+use crate::sync::Shared;
+use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
@@ -36,6 +37,14 @@ enum Waited {
     Again,
     /// Everybody else is idle: if the next attempt fails, all that follow will.
     Alone,
+}
+
+/// Without common cycles a child waits for the end of its parent instead of its start.
+pub(super) fn wait_for_parent(orchestrator: &mut Orchestrator, window: &Window<Shared>) {
+    if let Some((parent, _)) = orchestrator.task.parent {
+        orchestrator.task.deps.push(parent);
+        orchestrator.look_again(window);
+    }
 }
 
 impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
@@ -74,11 +83,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                 self.hands.settle(core);
             }
             Step::Submit => {
-                if let Some((parent, _)) = self.orchestrator.task.parent {
-                    // Without common cycles a child waits for the end of its parent instead of its start.
-                    self.orchestrator.task.deps.push(parent);
-                    self.orchestrator.look_again(&self.core.window);
-                }
+                wait_for_parent(&mut self.orchestrator, &self.core.window);
                 let waits = self.waits;
                 let Some(slot) = self.reserve()? else { return Ok(false) };
                 self.publish(slot);

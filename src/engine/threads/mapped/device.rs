@@ -1,6 +1,6 @@
 //! The device: makes the window, takes READY tasks from the submitter, runs and completes them.
 
-use super::{At, Bell, Mapped, is_locked, state, submitter_lock};
+use super::{At, Bell, LOOK, Mapped, is_locked_at, state, submitter_lock};
 use crate::config::Machine;
 use crate::engine::threads::core::{Core, Hands};
 use crate::engine::threads::executor::spin_until;
@@ -9,7 +9,8 @@ use crate::engine::threads::stats::Stats;
 use crate::engine::threads::{Call, Inject, KernelError, Kernels, Options, Setup, Spin, spawn_all};
 use crate::error::RunError;
 use crate::window::{Outcomes, SlotRef};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// How a device runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +42,7 @@ impl Kernels for Remote<'_> {
 /// # Errors
 /// When the file cannot be made or is in use, when the submitter dies, or when a task fails.
 pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result<u64, RunError> {
-    let mapped = Mapped::create(path, &machine.limits, machine.rules.fanout_order)?;
+    let mapped = Mapped::create(path, machine)?;
     mapped.set(At::DevicePid, std::process::id().into());
     mapped.set(At::DeviceState, state::WORKING);
     let spin = options.spin.then_some(Spin { clock_mhz: machine.clock_mhz });
@@ -50,7 +51,7 @@ pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result
     let faults = Faults::new(Inject::default(), machine.workers.total());
     let core = Core::over(mapped.window()?, machine, &kernels, setup, faults);
     let mut hands = Hands::new(&core, false);
-    let result = spawn_all(&core, || intake(&core, &mapped, &mut hands));
+    let result = mapped.guarded(|| spawn_all(&core, || intake(&core, &mapped, &mut hands)));
     let result = result.and_then(|((), threads)| failed_tasks(hands.stats, threads));
     mapped.set(At::DeviceState, if result.is_ok() { state::DONE } else { state::FAILED });
     mapped.ring(Bell::Submitter);
@@ -67,12 +68,9 @@ fn failed_tasks(mut all: Stats, threads: Vec<Stats>) -> Result<(), RunError> {
 fn intake<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, hands: &mut Hands) -> Result<(), RunError> {
     core.sleepers.register(0);
     let queue = mapped.queue()?;
-    let lock = submitter_lock(&mapped.path);
+    let mut peer = Peer { lock: submitter_lock(&mapped.path), attached: false, looked: Instant::now() };
     loop {
-        while let Some(slot) = queue.pop(&mut hands.stats.contention) {
-            if slot as usize >= core.window.n_slots() {
-                return Err(Mapped::error(&mapped.path, format!("corrupt: slot {slot} in the queue")));
-            }
+        while let Some(slot) = queue.pop()? {
             take_in(core, hands, slot);
         }
         if core.is_over() {
@@ -87,17 +85,44 @@ fn intake<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, hands: &mut Hands) ->
             mapped.ring(Bell::Submitter);
         }
         if submitter == state::DONE && is_idle {
-            return Ok(());
+            return mapped.all_retired(&core.window);
         }
-        if submitter == state::FAILED {
-            return Err(Mapped::error(&mapped.path, "the submitter gave up"));
-        }
-        if submitter == state::WORKING && !is_locked(&lock) && mapped.get(At::SubmitterState) == state::WORKING {
-            let pid = mapped.get(At::SubmitterPid);
-            return Err(Mapped::error(&mapped.path, format!("the submitter (process {pid}) died")));
-        }
-        mapped.set(At::DeviceBeat, mapped.get(At::DeviceBeat) + 1);
+        peer.check(mapped, submitter)?;
+        mapped.set(At::DeviceBeat, mapped.get(At::DeviceBeat).wrapping_add(1));
         rest(core, mapped, || !queue.is_empty());
+    }
+}
+
+/// What the device knows of its submitter.
+struct Peer {
+    lock: PathBuf,
+    /// There is or was one.
+    attached: bool,
+    /// When the device last looked whether it lives.
+    looked: Instant,
+}
+
+impl Peer {
+    /// An error when the submitter gave up, died, or says what no submitter says.
+    fn check(&mut self, mapped: &Mapped, doing: u64) -> Result<(), RunError> {
+        let error = |what: String| Err(Mapped::error(&mapped.path, what));
+        match doing {
+            state::ABSENT if !self.attached => Ok(()),
+            state::DONE => Ok(()),
+            state::FAILED => error("the submitter gave up".into()),
+            state::WORKING => {
+                self.attached = true;
+                if self.looked.elapsed() < LOOK {
+                    return Ok(());
+                }
+                self.looked = Instant::now();
+                if is_locked_at(&self.lock) || mapped.get(At::SubmitterState) != state::WORKING {
+                    return Ok(());
+                }
+                error(format!("the submitter (process {}) died", mapped.get(At::SubmitterPid)))
+            }
+            _ => error(format!("corrupt: state {doing} of the submitter")),
+        }
     }
 }
 

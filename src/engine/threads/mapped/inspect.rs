@@ -1,6 +1,6 @@
 //! A look at a window from outside, also at that of a dead process.
 
-use super::{At, Mapped, is_locked, state, submitter_lock};
+use super::{At, Mapped, is_locked, is_locked_at, state, submitter_lock};
 use crate::error::RunError;
 use crate::report::columns;
 use std::fmt::Write;
@@ -24,13 +24,14 @@ pub fn inspect(path: &Path) -> Result<String, RunError> {
         };
         format!("{name}: {doing}, process {}, {} signs of life\n", mapped.get(pid), mapped.get(beat))
     };
-    text += &side("device", At::DevicePid, At::DeviceBeat, At::DeviceState, is_locked(path));
-    let submitter = is_locked(&submitter_lock(path));
+    text += &side("device", At::DevicePid, At::DeviceBeat, At::DeviceState, is_locked(&mapped.file));
+    let submitter = is_locked_at(&submitter_lock(path));
     text += &side("submitter", At::SubmitterPid, At::SubmitterBeat, At::SubmitterState, submitter);
-    let limits = &mapped.limits;
+    let (limits, workers) = (&mapped.machine.limits, &mapped.machine.workers);
     let _ = writeln!(
         text,
-        "{} rings of {} slots, heap of {} bytes, {} dependency entries; {} tasks wait in the queue",
+        "{} workers; {} rings of {} slots, heap of {} bytes, {} dependency entries; {} tasks wait in the queue",
+        workers.total(),
         limits.rings,
         limits.window,
         limits.heap,

@@ -1,7 +1,7 @@
 //! A window in a file that two processes map: the device runs schedulers and executors, the submitter the orchestrator.
 //!
 //! ```text
-//! header, 4096 bytes   magic | version | sizes | limits     then the words by which the two sides talk
+//! header, 4096 bytes   magic | version | sizes | limits | workers     then the words by which the two sides talk
 //! rings                last_task_alive, heap_tail, … of every ring
 //! queue                READY tasks on their way from the submitter to the device
 //! slots, entries       the tasks in flight and their dependencies
@@ -13,19 +13,23 @@
 
 mod device;
 mod inspect;
+mod queue;
 mod submitter;
 
 pub use device::{DeviceOptions, device};
 pub use inspect::inspect;
 pub use submitter::{Submitted, submit};
 
-use super::ring::{ENDS, ReadyRing, size_for};
-use crate::config::{FanoutOrder, Limits};
+use super::executor::panic_message;
+use super::ring::{ENDS, size_for};
+use crate::config::{FanoutOrder, Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::sync::{Shared, Sharing};
 use crate::window::{AnyBytes, Entry, Lengths, Ring, Slot, Span, Window};
 use memmap2::{MmapOptions, MmapRaw};
+use queue::Queue;
 use std::fs::{File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -34,7 +38,7 @@ use std::time::Duration;
 
 /// `PTOWIN` and two bytes that change when it is read in the wrong order.
 const MAGIC: u64 = u64::from_le_bytes(*b"PTOWIN\x0d\x0a");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEADER_BYTES: usize = 4096;
 /// A side looks whether the other is alive at least this often.
 const LOOK: Duration = Duration::from_millis(200);
@@ -55,6 +59,12 @@ enum At {
     Spare,
     FanoutOrder,
     FileBytes,
+    Clusters,
+    Cube,
+    Vector,
+    AiCpu,
+    Accelerator,
+    AnyType,
     /// Process of the device, its sign of life, what it does.
     DevicePid = 64,
     DeviceBeat,
@@ -89,13 +99,13 @@ enum Bell {
 /// A mapped window.
 struct Mapped {
     path: PathBuf,
-    #[expect(dead_code, reason = "the lock of the device lasts as long as the file is open")]
+    /// The lock of the device lasts as long as its file is open.
     file: File,
     words: Span<AtomicU64>,
     /// Bell and whether somebody waits for it, for each side, cache lines apart.
     bells: Span<AtomicU32>,
-    limits: Limits,
-    fanout_order: FanoutOrder,
+    /// The device's machine, as far as the header tells it: limits, workers, order of fanout.
+    machine: Machine,
     mapping: Arc<MmapRaw>,
     places: Places,
 }
@@ -130,26 +140,34 @@ impl Places {
 }
 
 impl Mapped {
+    /// A run that began ends badly.
     fn error(path: &Path, what: impl std::fmt::Display) -> RunError {
         RunError::Threads(format!("{}: {what}", path.display()))
     }
 
+    /// The file cannot be used; nothing has run.
+    fn refusal(path: &Path, what: impl std::fmt::Display) -> RunError {
+        RunError::Window(format!("{}: {what}", path.display()))
+    }
+
     /// Makes a file for a window of these sizes, replacing one that nobody uses.
-    fn create(path: &Path, limits: &Limits, fanout_order: FanoutOrder) -> Result<Mapped, RunError> {
-        let io = |error: std::io::Error| Mapped::error(path, error);
+    fn create(path: &Path, machine: &Machine) -> Result<Mapped, RunError> {
+        let io = |error: std::io::Error| Mapped::refusal(path, error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         if !try_lock(&file) {
-            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+            return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
-        let places = Places::of(limits).ok_or_else(|| Mapped::error(path, "sizes beyond what a file can have"))?;
+        let places =
+            Places::of(&machine.limits).ok_or_else(|| Mapped::refusal(path, "sizes beyond what a file can have"))?;
         // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
         std::fs::remove_file(path).map_err(io)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
         if !try_lock(&file) {
-            return Err(Mapped::error(path, "another device uses this window; end it or take another file"));
+            return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
         file.set_len(places.end as u64).map_err(io)?;
-        let mapped = Mapped::map(path, file, limits.clone(), fanout_order, places)?;
+        let mapped = Mapped::map(path, file, machine.clone(), places)?;
+        let (limits, workers, fanout_order) = (&machine.limits, &machine.workers, machine.rules.fanout_order);
         let sizes = [
             (At::SlotBytes, size_of::<Slot<Shared>>() as u64),
             (At::EntryBytes, size_of::<Entry<Shared>>() as u64),
@@ -162,6 +180,12 @@ impl Mapped {
             (At::Spare, limits.spare),
             (At::FanoutOrder, u64::from(fanout_order == FanoutOrder::Fifo)),
             (At::FileBytes, places.end as u64),
+            (At::Clusters, workers.clusters.into()),
+            (At::Cube, workers.cube.into()),
+            (At::Vector, workers.vector.into()),
+            (At::AiCpu, workers.ai_cpu.into()),
+            (At::Accelerator, workers.accelerator.into()),
+            (At::AnyType, workers.any.into()),
             (At::Version, VERSION),
         ];
         for (at, value) in sizes {
@@ -175,67 +199,71 @@ impl Mapped {
 
     /// Opens a window that somebody made; everything it says about itself is checked.
     fn open(path: &Path) -> Result<Mapped, RunError> {
-        let io = |error: std::io::Error| Mapped::error(path, error);
+        let io = |error: std::io::Error| Mapped::refusal(path, error);
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes < HEADER_BYTES as u64 {
-            return Err(Mapped::error(path, format!("{bytes} bytes are no window; a header has {HEADER_BYTES}")));
+            return Err(Mapped::refusal(path, format!("{bytes} bytes are no window; a header has {HEADER_BYTES}")));
         }
         let header: Arc<MmapRaw> = Arc::new(MmapOptions::new().len(HEADER_BYTES).map_raw(&file).map_err(io)?);
         let words = Span::<AtomicU64>::mapped(&header, 0, HEADER_BYTES / 8);
-        let words = words.ok_or_else(|| Mapped::error(path, "the header cannot be mapped"))?;
+        let words = words.ok_or_else(|| Mapped::refusal(path, "the header cannot be mapped"))?;
         let word = |at: At| words[at as usize].load(Acquire); // Ordering: pairs with the Release in `set`.
         if word(At::Magic) != MAGIC {
-            return Err(Mapped::error(path, "is no window, or one that is not complete"));
+            return Err(Mapped::refusal(path, "is no window, or one that is not complete"));
         }
         if word(At::Version) != VERSION {
             let version = word(At::Version);
-            return Err(Mapped::error(path, format!("window of version {version}; this program knows {VERSION}")));
+            return Err(Mapped::refusal(path, format!("window of version {version}; this program knows {VERSION}")));
         }
         let layout = [size_of::<Slot<Shared>>(), size_of::<Entry<Shared>>(), size_of::<Ring<Shared>>()];
         if [At::SlotBytes, At::EntryBytes, At::RingBytes].map(word) != layout.map(|bytes| bytes as u64) {
-            return Err(Mapped::error(path, "slots, entries or rings have other sizes; it comes from another build"));
+            return Err(Mapped::refusal(path, "slots, entries or rings have other sizes; it comes from another build"));
         }
+        // More than that no machine has; sums of them do not overflow.
+        let count = |at: At| word(at).min(1 << 24) as u32;
         let limits = Limits {
             window: word(At::Window),
             heap: word(At::Heap),
             deps: word(At::Deps),
             tensors: word(At::Tensors),
-            rings: u32::try_from(word(At::Rings)).unwrap_or(u32::MAX),
+            rings: count(At::Rings),
             spare: word(At::Spare),
             ..Limits::default()
         };
-        let machine = crate::config::Machine { limits: limits.clone(), ..crate::config::Machine::default() };
-        machine.validate().map_err(|error| Mapped::error(path, format!("corrupt: {error}")))?;
-        let is_plausible = u32::try_from(limits.deps).is_ok();
+        let workers = Workers {
+            clusters: count(At::Clusters),
+            cube: count(At::Cube),
+            vector: count(At::Vector),
+            ai_cpu: count(At::AiCpu),
+            accelerator: count(At::Accelerator),
+            any: count(At::AnyType),
+        };
+        let mut machine = Machine { workers, limits, ..Machine::default() };
+        machine.rules.fanout_order = if word(At::FanoutOrder) == 0 { FanoutOrder::Lifo } else { FanoutOrder::Fifo };
+        machine.validate().map_err(|error| Mapped::refusal(path, format!("corrupt: {error}")))?;
+        let is_plausible = u32::try_from(machine.limits.deps).is_ok();
         let fits = |places: &Places| is_plausible && places.end as u64 == word(At::FileBytes);
-        let places = Places::of(&limits).filter(fits);
+        let places = Places::of(&machine.limits).filter(fits);
         let places =
-            places.ok_or_else(|| Mapped::error(path, "corrupt: the sizes in its header do not fit together"))?;
+            places.ok_or_else(|| Mapped::refusal(path, "corrupt: the sizes in its header do not fit together"))?;
         if bytes < places.end as u64 {
             let message = format!("truncated: {bytes} bytes of a window of {}", places.end);
-            return Err(Mapped::error(path, message));
+            return Err(Mapped::refusal(path, message));
         }
-        let order = if word(At::FanoutOrder) == 0 { FanoutOrder::Lifo } else { FanoutOrder::Fifo };
-        Mapped::map(path, file, limits, order, places)
+        Mapped::map(path, file, machine, places)
     }
 
-    fn map(
-        path: &Path,
-        file: File,
-        limits: Limits,
-        fanout_order: FanoutOrder,
-        places: Places,
-    ) -> Result<Mapped, RunError> {
-        let mapping = MmapOptions::new().len(places.end).map_raw(&file).map_err(|error| Mapped::error(path, error))?;
+    fn map(path: &Path, file: File, machine: Machine, places: Places) -> Result<Mapped, RunError> {
+        let mapping =
+            MmapOptions::new().len(places.end).map_raw(&file).map_err(|error| Mapped::refusal(path, error))?;
         let mapping = Arc::new(mapping);
         Ok(Mapped {
             words: span(path, &mapping, 0, HEADER_BYTES / 8 - 64)?,
             bells: span(path, &mapping, HEADER_BYTES - 512, 128)?,
             path: path.into(),
             file,
-            limits,
-            fanout_order,
+            machine,
             mapping,
             places,
         })
@@ -249,14 +277,30 @@ impl Mapped {
             span(&self.path, &self.mapping, entries, lengths.entries)?,
             span(&self.path, &self.mapping, rings, lengths.rings)?,
         );
-        Ok(Window::over(arrays, &self.limits, self.fanout_order))
+        Ok(Window::over(arrays, &self.machine.limits, self.machine.rules.fanout_order))
     }
 
     /// The queue from the submitter to the device.
-    fn queue(&self) -> Result<ReadyRing<Shared>, RunError> {
-        let Places { ends, cells, lengths, .. } = self.places;
-        let ends = span(&self.path, &self.mapping, ends, ENDS)?;
-        Ok(ReadyRing::over(ends, span(&self.path, &self.mapping, cells, size_for(lengths.slots))?))
+    fn queue(&self) -> Result<Queue<'_>, RunError> {
+        Queue::of(self)
+    }
+
+    /// Does something with the window. Where the bytes of the file lead outside its arrays or in circles, the window panics; that is
+    /// an error like others.
+    fn guarded<T>(&self, body: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+            let message = panic_message(panic.as_ref());
+            Err(Mapped::error(&self.path, format!("corrupt, or a fault of the runtime: {message}")))
+        })
+    }
+
+    /// An error unless every task that was submitted is retired.
+    fn all_retired(&self, window: &Window<Shared>) -> Result<(), RunError> {
+        let is_retired = |ring| window.ring(ring).retired() == window.ring(ring).submitted();
+        if (0..window.n_rings()).all(is_retired) {
+            return Ok(());
+        }
+        Err(Mapped::error(&self.path, "corrupt: nothing is left to do, but not every task is retired"))
     }
 
     fn get(&self, at: At) -> u64 {
@@ -297,7 +341,7 @@ impl Mapped {
 }
 
 fn span<T: AnyBytes>(path: &Path, mapping: &Arc<MmapRaw>, offset: usize, len: usize) -> Result<Span<T>, RunError> {
-    Span::mapped(mapping, offset, len).ok_or_else(|| Mapped::error(path, "corrupt: an array lies outside the file"))
+    Span::mapped(mapping, offset, len).ok_or_else(|| Mapped::refusal(path, "corrupt: an array lies outside the file"))
 }
 
 /// The file whose lock the submitter of a window holds.
@@ -312,10 +356,15 @@ fn try_lock(file: &File) -> bool {
     rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-/// Whether a living process holds the lock of a file.
-fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
+/// Whether a living process holds the lock of a file; not for the holder itself.
+fn is_locked(file: &File) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    flock(file, FlockOperation::NonBlockingLockShared).is_err() || flock(file, FlockOperation::Unlock).is_err()
+}
+
+/// Whether there is a file of this name whose lock a living process holds.
+fn is_locked_at(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| is_locked(&file))
 }
 
 fn wake(bell: &AtomicU32) {

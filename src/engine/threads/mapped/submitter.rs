@@ -1,9 +1,10 @@
 //! The submitter: attaches to a device's window and orchestrates a workload.
 
+use super::queue::Queue;
 use super::{At, Bell, Mapped, is_locked, state, submitter_lock, try_lock};
 use crate::config::Machine;
 use crate::engine::threads::executor::spin_until;
-use crate::engine::threads::ring::ReadyRing;
+use crate::engine::threads::submit::wait_for_parent;
 use crate::error::RunError;
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::{Orchestrator, Step};
@@ -25,7 +26,7 @@ pub struct Submitted {
     pub edges: u64,
 }
 
-/// Submits a workload to the device of a window and waits until everything is consumed. The sizes of the window are those of its device;
+/// Submits a workload to the device of a window and waits until everything is consumed. Sizes and workers are those of the device;
 /// `machine` says what there is besides.
 ///
 /// # Errors
@@ -33,34 +34,37 @@ pub struct Submitted {
 /// stays full for ever.
 pub fn submit(path: &Path, workload: &dyn Workload, machine: &Machine) -> Result<Submitted, RunError> {
     let mapped = Mapped::open(path)?;
-    if !is_locked(path) {
-        return Err(Mapped::error(path, "no device works on this window; start `ptosim device` first"));
+    if !is_locked(&mapped.file) {
+        return Err(Mapped::refusal(path, "no device works on this window; start `ptosim device` first"));
     }
     let _lock = attach(&mapped)?;
-    let machine = Machine { limits: mapped.limits.clone(), ..machine.clone() };
-    let table = Table::load(&machine.kernels)?;
-    let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
-    let mut submitter =
-        Submitter { window: mapped.window()?, queue: mapped.queue()?, mapped: &mapped, orchestrator, edges: 0 };
-    let result = submitter.run();
+    let Machine { workers, limits, .. } = mapped.machine.clone();
+    let machine = Machine { workers, limits, ..machine.clone() };
+    let result = mapped.guarded(|| {
+        let table = Table::load(&machine.kernels)?;
+        let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
+        let (window, queue) = (mapped.window()?, mapped.queue()?);
+        Submitter { window, queue, mapped: &mapped, orchestrator, edges: 0, questions: 0 }.run()
+    });
     mapped.set(At::SubmitterState, if result.is_ok() { state::DONE } else { state::FAILED });
     mapped.ring(Bell::Device);
-    result?;
-    submitter.wait_for_device()?;
-    Ok(Submitted { tasks: submitter.orchestrator.next_task().0, edges: submitter.edges })
+    let submitted = result?;
+    wait_for_device(&mapped)?;
+    mapped.all_retired(&mapped.window()?)?;
+    Ok(submitted)
 }
 
 /// Becomes the only submitter of a window that has had none.
 fn attach(mapped: &Mapped) -> Result<File, RunError> {
     let path = submitter_lock(&mapped.path);
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|error| Mapped::error(&path, error))?;
+    let file = file.map_err(|error| Mapped::refusal(&path, error))?;
     if !try_lock(&file) {
         let pid = mapped.get(At::SubmitterPid);
-        return Err(Mapped::error(&mapped.path, format!("has a submitter already (process {pid})")));
+        return Err(Mapped::refusal(&mapped.path, format!("has a submitter already (process {pid})")));
     }
     if mapped.get(At::SubmitterState) != state::ABSENT {
-        return Err(Mapped::error(&mapped.path, "had its submitter; a device works for one, start another"));
+        return Err(Mapped::refusal(&mapped.path, "had its submitter; a device works for one, start another"));
     }
     mapped.set(At::SubmitterPid, std::process::id().into());
     mapped.set(At::SubmitterState, state::WORKING);
@@ -70,22 +74,25 @@ fn attach(mapped: &Mapped) -> Result<File, RunError> {
 struct Submitter<'m> {
     mapped: &'m Mapped,
     window: Window<Shared>,
-    queue: ReadyRing<Shared>,
+    queue: Queue<'m>,
     orchestrator: Orchestrator,
     edges: u64,
+    /// How often it asked the device whether it has nothing left to do.
+    questions: u64,
 }
 
 /// Follows up what a change of the window leads to on this side.
 struct Told<'s> {
     window: &'s Window<Shared>,
-    queue: &'s ReadyRing<Shared>,
-    full: bool,
+    queue: &'s Queue<'s>,
+    pushed: Result<(), RunError>,
 }
 
 impl Outcomes for Told<'_> {
     fn ready(&mut self, slot: SlotRef) {
-        // Only a corrupt file makes it full; the caller tells.
-        self.full |= self.queue.push(slot, &mut 0).is_err();
+        if self.pushed.is_ok() {
+            self.pushed = self.queue.push(slot);
+        }
     }
 
     fn unblocked(&mut self, _: SlotRef) {}
@@ -98,21 +105,29 @@ impl Outcomes for Told<'_> {
 }
 
 impl Submitter<'_> {
-    fn run(&mut self) -> Result<(), RunError> {
+    /// Submits the whole program.
+    fn run(mut self) -> Result<Submitted, RunError> {
         loop {
             match self.orchestrator.read(&self.window)? {
-                Step::Done => return Ok(()),
+                Step::Done => return Ok(Submitted { tasks: self.orchestrator.next_task().0, edges: self.edges }),
                 Step::ScopeBegin => self.orchestrator.open_scope(),
                 Step::ScopeEnd => {
-                    let mut told = Told { window: &self.window, queue: &self.queue, full: false };
-                    self.orchestrator.close_scope(&self.window).release(&self.window, &mut told);
+                    let scope = self.orchestrator.close_scope(&self.window);
+                    let mut told = self.told();
+                    scope.release(&self.window, &mut told);
+                    told.pushed?;
                 }
                 Step::Submit => {
+                    wait_for_parent(&mut self.orchestrator, &self.window);
                     let slot = self.reserve()?;
                     self.publish(slot)?;
                 }
             }
         }
+    }
+
+    fn told(&self) -> Told<'_> {
+        Told { window: &self.window, queue: &self.queue, pushed: Ok(()) }
     }
 
     fn reserve(&mut self) -> Result<SlotRef, RunError> {
@@ -136,17 +151,18 @@ impl Submitter<'_> {
         if spin_until(SPIN, &has_room) {
             return Ok(false);
         }
-        let question = self.mapped.get(At::Blocked) + 1;
-        self.mapped.set(At::Blocked, question);
-        self.mapped.ring(Bell::Device);
+        self.questions += 1;
+        let question = self.questions;
         loop {
+            self.mapped.set(At::Blocked, question);
+            self.mapped.ring(Bell::Device);
             if self.mapped.get(At::Answered) == question {
                 return Ok(true);
             }
             if has_room() {
                 return Ok(false);
             }
-            self.check_device()?;
+            check_device(self.mapped)?;
             self.mapped.wait(Bell::Submitter, || has_room() || self.mapped.get(At::Answered) == question);
         }
     }
@@ -167,42 +183,40 @@ impl Submitter<'_> {
         if published.cancelled.is_some() {
             self.window.slot(slot).job.set(flag::CANCELLED | flag::BAD);
         }
-        let mut told = Told { window: &self.window, queue: &self.queue, full: false };
+        let mut told = self.told();
         if self.window.satisfy(slot) {
             told.ready(slot);
         }
-        if told.full {
-            return Err(Mapped::error(&self.mapped.path, "corrupt: the queue of READY tasks is full"));
-        }
+        told.pushed?;
         self.mapped.ring(Bell::Device);
         if self.orchestrator.next_task().0.is_multiple_of(1024) {
-            self.check_device()?;
+            check_device(self.mapped)?;
         }
         Ok(())
     }
+}
 
-    /// An error when the device is gone or a task has failed.
-    fn check_device(&self) -> Result<(), RunError> {
-        let mapped = self.mapped;
-        mapped.set(At::SubmitterBeat, mapped.get(At::SubmitterBeat) + 1);
-        if let Some(task) = mapped.get(At::Failed).checked_sub(1) {
-            return Err(RunError::Kernel(format!("task {task} failed on the device")));
-        }
-        if mapped.get(At::DeviceState) == state::FAILED {
-            return Err(Mapped::error(&mapped.path, "the device ended with an error"));
-        }
-        if !is_locked(&mapped.path) && mapped.get(At::DeviceState) != state::DONE {
-            let pid = mapped.get(At::DevicePid);
-            return Err(Mapped::error(&mapped.path, format!("the device (process {pid}) died")));
-        }
-        Ok(())
+/// An error when the device is gone or a task has failed.
+fn check_device(mapped: &Mapped) -> Result<(), RunError> {
+    mapped.set(At::SubmitterBeat, mapped.get(At::SubmitterBeat).wrapping_add(1));
+    if let Some(task) = mapped.get(At::Failed).checked_sub(1) {
+        return Err(RunError::Kernel(format!("task {task} failed on the device")));
     }
+    let (doing, pid) = (mapped.get(At::DeviceState), mapped.get(At::DevicePid));
+    match doing {
+        state::WORKING if is_locked(&mapped.file) => Ok(()),
+        // It may have come to its end between the two looks.
+        state::WORKING if mapped.get(At::DeviceState) != state::WORKING => Ok(()),
+        state::WORKING => Err(Mapped::error(&mapped.path, format!("the device (process {pid}) died"))),
+        state::FAILED => Err(Mapped::error(&mapped.path, "the device ended with an error")),
+        _ => Err(Mapped::error(&mapped.path, format!("corrupt: state {doing} of the device"))),
+    }
+}
 
-    fn wait_for_device(&self) -> Result<(), RunError> {
-        while self.mapped.get(At::DeviceState) != state::DONE {
-            self.check_device()?;
-            self.mapped.wait(Bell::Submitter, || self.mapped.get(At::DeviceState) != state::WORKING);
-        }
-        Ok(())
+fn wait_for_device(mapped: &Mapped) -> Result<(), RunError> {
+    while mapped.get(At::DeviceState) != state::DONE {
+        check_device(mapped)?;
+        mapped.wait(Bell::Submitter, || mapped.get(At::DeviceState) != state::WORKING);
     }
+    Ok(())
 }
