@@ -85,14 +85,7 @@ impl<T> Sources<T> {
         }
         let number = self.list.len() as u32;
         let (name_of_source, tokens) = (name.into(), self.unregistered);
-        self.list.push(Source {
-            name: name_of_source,
-            tokens,
-            semaphore: None,
-            started: 0,
-            finished: 0,
-            failures: 0,
-        });
+        self.list.push(Source { name: name_of_source, tokens, semaphore: None, started: 0, finished: 0, failures: 0 });
         self.index.insert(name.into(), number);
         number
     }
