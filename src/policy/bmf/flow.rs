@@ -46,6 +46,8 @@ pub(super) struct Flow {
     /// By node: the last pass of `sched_required` that met it.
     met: Vec<u64>,
     pass: u64,
+    /// Nodes being visited by a pass, each with the number of upstream nodes already looked at; empty between passes.
+    path: Vec<(u32, usize)>,
 }
 
 /// A node of the stream graph.
@@ -120,6 +122,7 @@ impl Flow {
             n_able: 0,
             met: vec![0; nodes.len()],
             pass: 0,
+            path: Vec::new(),
             nodes,
             graph,
             shape,
@@ -224,9 +227,12 @@ impl Flow {
         }
         self.pass += 1;
         self.met[index as usize] = self.pass;
-        // Nodes being visited, each with the number of upstream nodes already looked at.
-        let mut path = vec![(index, 0)];
-        while let Some((node, looked_at)) = path.last_mut() {
+        let mut path = std::mem::take(&mut self.path);
+        path.push((index, 0));
+        // A pass is over when nobody is able any more: the rest of it could change nothing.
+        while self.n_able > 0
+            && let Some((node, looked_at)) = path.last_mut()
+        {
             let next = self.nodes[*node as usize].live_upstream.get(*looked_at).copied();
             *looked_at += 1;
             match next {
@@ -243,6 +249,8 @@ impl Flow {
                 }
             }
         }
+        path.clear();
+        self.path = path;
     }
 
     fn schedule_if_open(&mut self, index: u32, now: u64) {
