@@ -34,7 +34,7 @@ pub(super) fn route(
         WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
     let mut router = Router {
         config,
-        chosen: vec![[None; 4]; nodes.nodes.len()],
+        chosen: vec![[None; 5]; nodes.nodes.len()],
         warnings: config.warnings(),
         load: Load::new(&workers),
         workers,
@@ -54,7 +54,7 @@ struct Router<'a> {
     config: &'a Config,
     workers: Vec<WorkerType>,
     /// Queue by index of a node and type of task.
-    chosen: Vec<[Option<u32>; 4]>,
+    chosen: Vec<[Option<u32>; 5]>,
     load: Load,
     warnings: Vec<String>,
 }
