@@ -46,8 +46,6 @@ pub(super) struct Flow {
     /// By node: the last pass of `sched_required` that met it.
     met: Vec<u64>,
     pass: u64,
-    /// Nodes being visited by a pass, each with the number of upstream nodes already looked at; empty between passes.
-    path: Vec<(u32, usize)>,
 }
 
 /// A node of the stream graph.
@@ -122,7 +120,6 @@ impl Flow {
             n_able: 0,
             met: vec![0; nodes.len()],
             pass: 0,
-            path: Vec::new(),
             nodes,
             graph,
             shape,
@@ -227,12 +224,9 @@ impl Flow {
         }
         self.pass += 1;
         self.met[index as usize] = self.pass;
-        let mut path = std::mem::take(&mut self.path);
-        path.push((index, 0));
-        // A pass is over when nobody is able any more: the rest of it could change nothing.
-        while self.n_able > 0
-            && let Some((node, looked_at)) = path.last_mut()
-        {
+        // Nodes being visited, each with the number of upstream nodes already looked at.
+        let mut path = vec![(index, 0)];
+        while let Some((node, looked_at)) = path.last_mut() {
             let next = self.nodes[*node as usize].live_upstream.get(*looked_at).copied();
             *looked_at += 1;
             match next {
@@ -249,8 +243,6 @@ impl Flow {
                 }
             }
         }
-        path.clear();
-        self.path = path;
     }
 
     fn schedule_if_open(&mut self, index: u32, now: u64) {

@@ -9,7 +9,7 @@ use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::id::{TaskId, TaskType};
 use crate::workload::{Operation, Submit, Workload};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// All nodes and tasks.
 pub(super) struct NodeGraph {
@@ -68,9 +68,7 @@ impl NodeGraph {
         let fields = fields(workload)?;
         let is_declared = fields.iter().any(|task| task.node.is_some());
         let ids = node_ids(graph, &fields);
-        let mut distinct: Vec<i32> = ids.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let distinct: BTreeSet<i32> = ids.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
         let mut nodes: Vec<_> = distinct.into_iter().map(|id| Shape { id, ..Shape::default() }).collect();
         let tasks = members(graph, &fields, &ids, &mut nodes)?;
         let mut node_graph =
@@ -97,13 +95,23 @@ impl NodeGraph {
 
     /// Index of a node.
     pub fn index_of(&self, id: i32) -> Option<u32> {
-        position(&self.nodes, id)
+        self.nodes.binary_search_by_key(&id, |node| node.id).ok().map(|index| index as u32)
     }
 
     /// Finds the streams: one from each node to each other that consumes from it.
     fn link(&mut self, graph: &Graph, declared: &BTreeSet<(i32, i32)>) {
+        let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut number = |streams: &mut Vec<(u32, u32)>, ends| {
+            *numbers.entry(ends).or_insert_with(|| {
+                streams.push(ends);
+                streams.len() as u32 - 1
+            })
+        };
         let index = |id| self.index_of(id).expect("every declared node is listed");
-        let mut streams: Vec<_> = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
+        let declared: Vec<_> = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
+        for ends in declared {
+            number(&mut self.streams, ends);
+        }
         let mut consumers: Vec<(u32, u32)> = Vec::new();
         for task in 0..self.tasks.len() as u64 {
             let from = self.tasks[task as usize].node;
@@ -116,37 +124,17 @@ impl NodeGraph {
             consumers.sort_unstable();
             for group in consumers.chunk_by(|a, b| a.0 == b.0) {
                 let to = group[0].0;
+                let stream = number(&mut self.streams, (from, to));
                 let waiting = group.iter().map(|&(_, counts)| counts).sum();
-                streams.push((from, to));
-                self.outlets.push(Outlet { stream: 0, to, waiting });
+                self.outlets.push(Outlet { stream, to, waiting });
             }
             self.first_outlet.push(self.outlets.len() as u32);
         }
-        streams.sort_unstable();
-        streams.dedup();
-        for &(from, to) in &streams {
+        let mut ends = self.streams.clone();
+        ends.sort_unstable();
+        for (from, to) in ends {
             self.nodes[from as usize].downstream.push(to);
             self.nodes[to as usize].upstream.push(from);
-        }
-        self.streams = streams;
-        self.number_outlets();
-    }
-
-    /// Tells every outlet its stream: those of a node lie together, in the order of the nodes at their end.
-    fn number_outlets(&mut self) {
-        let mut first = Vec::with_capacity(self.nodes.len());
-        let mut n_streams = 0;
-        for node in &self.nodes {
-            first.push(n_streams);
-            n_streams += node.downstream.len() as u32;
-        }
-        for task in 0..self.tasks.len() {
-            let from = self.tasks[task].node as usize;
-            let downstream = &self.nodes[from].downstream;
-            for outlet in &mut self.outlets[self.first_outlet[task] as usize..self.first_outlet[task + 1] as usize] {
-                let place = downstream.binary_search(&outlet.to).expect("a stream leads to every consumer");
-                outlet.stream = first[from] + place as u32;
-            }
         }
     }
 }
@@ -170,57 +158,26 @@ fn fields(workload: &dyn Workload) -> Result<Vec<Fields>, RunError> {
 /// The node of every task. Derived numbers begin behind those of the trace.
 fn node_ids(graph: &Graph, fields: &[Fields]) -> Vec<i32> {
     let first = fields.iter().filter_map(|task| task.node).max().map_or(0, |largest| largest.saturating_add(1).max(0));
-    let leaders = leaders(graph, fields);
-    let (mut ids, mut next): (Vec<i32>, i32) = (Vec::with_capacity(fields.len()), first);
-    for (index, task) in fields.iter().enumerate() {
-        let leader = leaders[index] as usize;
-        ids.push(match task.node {
-            Some(node) => node,
-            None if leader < index => ids[leader],
-            None => {
-                next = next.wrapping_add(1);
-                next.wrapping_sub(1)
-            }
-        });
-    }
-    ids
-}
-
-/// The first task of the derived node of every task.
-fn leaders(graph: &Graph, fields: &[Fields]) -> Vec<u32> {
     let mut levels: Vec<u32> = Vec::with_capacity(fields.len());
-    let mut derived = Vec::with_capacity(fields.len());
+    let mut seen = HashMap::new();
+    let mut ids = Vec::with_capacity(fields.len());
     for (index, task) in fields.iter().enumerate() {
         let producers = graph.producers(TaskId(index as u64)).iter();
         let level = producers.map(|producer| levels[producer.0 as usize] + 1).max().unwrap_or(0);
         levels.push(level);
-        if task.node.is_none() {
-            derived.push((level, graph.tasks[index].kernel, index as u32));
-        }
+        ids.push(task.node.unwrap_or_else(|| {
+            let next = first.wrapping_add(i32::try_from(seen.len()).unwrap_or(i32::MAX));
+            *seen.entry((graph.tasks[index].kernel, level)).or_insert(next)
+        }));
     }
-    derived.sort_unstable();
-    let mut leaders = vec![0; fields.len()];
-    for node in derived.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        for &(.., task) in node {
-            leaders[task as usize] = node[0].2;
-        }
-    }
-    leaders
-}
-
-/// Index of a node among those sorted by id, which mostly have no gaps.
-fn position(nodes: &[Shape], id: i32) -> Option<u32> {
-    let guess = usize::try_from(i64::from(id) - i64::from(nodes.first()?.id)).ok()?;
-    if nodes.get(guess).is_some_and(|node| node.id == id) {
-        return Some(guess as u32);
-    }
-    nodes.binary_search_by_key(&id, |node| node.id).ok().map(|index| index as u32)
+    ids
 }
 
 fn members(graph: &Graph, fields: &[Fields], ids: &[i32], nodes: &mut [Shape]) -> Result<Vec<Member>, RunError> {
+    let index_of: HashMap<i32, u32> = nodes.iter().enumerate().map(|(index, node)| (node.id, index as u32)).collect();
     let mut members = Vec::with_capacity(ids.len());
     for (index, (id, task)) in ids.iter().zip(fields).enumerate() {
-        let node = position(nodes, *id).expect("every node is listed");
+        let node = index_of[id];
         let shape = &mut nodes[node as usize];
         shape.n_tasks += 1;
         let timestamp = task.timestamp.unwrap_or(shape.n_tasks.cast_signed());

@@ -1,7 +1,6 @@
 //! The queues: one for each worker, popped by timestamp, then node, then order of scheduling.
 
 use crate::id::TaskId;
-use crate::machine::WorkerSet;
 use crate::policy::{Placement, Stage};
 use crate::window::SlotRef;
 use std::cmp::Reverse;
@@ -21,8 +20,8 @@ pub(super) struct Item {
 /// All queues; the last one has no worker of its own and takes tasks that need several workers.
 pub(super) struct Queues {
     queues: Vec<Queue>,
-    /// Workers whose queue may have a task with blocks not placed.
-    filled: WorkerSet,
+    /// By queue: whether it has a task with blocks not placed.
+    is_busy: Vec<bool>,
     /// Tasks with blocks not placed.
     waiting: usize,
 }
@@ -38,14 +37,12 @@ struct Queue {
 
 impl Queues {
     pub fn new(n_workers: u32) -> Queues {
-        let queues = (0..=n_workers).map(|_| Queue::default()).collect();
-        Queues { queues, filled: WorkerSet::new(n_workers as usize), waiting: 0 }
+        let n_queues = n_workers as usize + 1;
+        Queues { queues: (0..n_queues).map(|_| Queue::default()).collect(), is_busy: vec![false; n_queues], waiting: 0 }
     }
 
     pub fn push(&mut self, queue: u32, item: Item) {
-        if (queue as usize) < self.queues.len() - 1 {
-            self.filled.insert(queue);
-        }
+        self.is_busy[queue as usize] = true;
         let queue = &mut self.queues[queue as usize];
         queue.items.push(Reverse(item));
         queue.high = queue.high.max(queue.items.len());
@@ -92,13 +89,11 @@ impl Queues {
         }
         let own = self.queues.len() - 1;
         self.waiting -= self.queues[own].hand_out_together(stage);
-        let mut from = 0;
-        while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
-            from = worker + 1;
-            let queue = &mut self.queues[worker as usize];
-            self.waiting -= queue.hand_out(stage, worker);
-            if queue.current.is_none() && queue.items.is_empty() {
-                self.filled.remove(worker);
+        for worker in 0..own {
+            if self.is_busy[worker] && stage.floor().worker(worker as u32).is_free {
+                let queue = &mut self.queues[worker];
+                self.waiting -= queue.hand_out(stage, worker as u32);
+                self.is_busy[worker] = queue.current.is_some() || !queue.items.is_empty();
             }
         }
     }

@@ -75,26 +75,25 @@ impl Record {
 }
 
 fn nodes(bmf: &Bmf) -> Vec<Value> {
-    let mut queues: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); bmf.flow.nodes.len().min(LISTED)];
+    let mut queues: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); bmf.flow.nodes.len()];
     for (member, &queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
-        if let Some(queues) = queues.get_mut(member.node as usize) {
-            queues.insert(queue);
-        }
+        queues[member.node as usize].insert(queue);
     }
     let rows = bmf.flow.shape.nodes.iter().zip(&bmf.flow.nodes).zip(queues);
-    rows.map(|((shape, node), queues)| {
-        json!({
-            "node": shape.id,
-            "queues": queues,
-            "tasks": shape.n_tasks,
-            "processed": node.processed,
-            "pending_high_water": node.pending_high,
-            "held_high_water": node.held_high,
-            "last_schedule_clk": node.last_schedule,
-            "closed_at": node.closed_at,
+    rows.take(LISTED)
+        .map(|((shape, node), queues)| {
+            json!({
+                "node": shape.id,
+                "queues": queues,
+                "tasks": shape.n_tasks,
+                "processed": node.processed,
+                "pending_high_water": node.pending_high,
+                "held_high_water": node.held_high,
+                "last_schedule_clk": node.last_schedule,
+                "closed_at": node.closed_at,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 fn streams(bmf: &Bmf) -> Vec<Value> {

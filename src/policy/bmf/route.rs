@@ -6,7 +6,7 @@ use crate::config::{ConfigError, Machine};
 use crate::graph::Graph;
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The queue of every task and what to tell about the choice.
 pub(super) struct Routes {
@@ -32,19 +32,14 @@ pub(super) fn route(
 ) -> Result<Routes, ConfigError> {
     let workers: Vec<WorkerType> =
         WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
-    let mut router = Router {
-        config,
-        chosen: vec![[None; 5]; nodes.nodes.len()],
-        warnings: config.warnings(),
-        load: Load::new(&workers),
-        workers,
-    };
+    let mut router =
+        Router { config, workers, chosen: BTreeMap::new(), warnings: config.warnings(), load: BTreeMap::new() };
     let mut queues = Vec::with_capacity(nodes.tasks.len());
     for (task, member) in graph.tasks.iter().zip(&nodes.tasks) {
         queues.push(if own_type(task.kind).is_none() || member.is_together {
             router.workers.len() as u32
         } else {
-            router.queue(member.node, nodes.nodes[member.node as usize].id, task.kind, nodes.is_declared)?
+            router.queue(nodes.nodes[member.node as usize].id, task.kind, nodes.is_declared)?
         });
     }
     Ok(Routes { queues, warnings: router.warnings })
@@ -53,48 +48,16 @@ pub(super) fn route(
 struct Router<'a> {
     config: &'a Config,
     workers: Vec<WorkerType>,
-    /// Queue by index of a node and type of task.
-    chosen: Vec<[Option<u32>; 5]>,
-    load: Load,
+    /// Queue by node and type of task.
+    chosen: BTreeMap<(i32, TaskType), u32>,
+    /// Derived nodes of each queue.
+    load: BTreeMap<u32, u64>,
     warnings: Vec<String>,
 }
 
-/// How many nodes each queue has.
-struct Load {
-    /// By queue: the type of its worker, and its nodes.
-    queues: Vec<(WorkerType, u64)>,
-    /// `(nodes, queue)` of the workers of each type.
-    order: [BTreeSet<(u64, u32)>; 5],
-}
-
-impl Load {
-    fn new(workers: &[WorkerType]) -> Load {
-        let mut order: [BTreeSet<(u64, u32)>; 5] = Default::default();
-        for (queue, &worker) in workers.iter().enumerate() {
-            order[worker as usize].insert((0, queue as u32));
-        }
-        Load { queues: workers.iter().map(|&worker| (worker, 0)).collect(), order }
-    }
-
-    /// One node more.
-    fn add(&mut self, queue: u32) {
-        let (worker, nodes) = &mut self.queues[queue as usize];
-        let order = &mut self.order[*worker as usize];
-        order.remove(&(*nodes, queue));
-        *nodes += 1;
-        order.insert((*nodes, queue));
-    }
-
-    /// The queue with the fewest nodes that can run a type, the first of equals.
-    fn least(&self, kind: TaskType) -> Option<u32> {
-        let of = |worker: WorkerType| self.order[worker as usize].first();
-        own_type(kind).and_then(of).into_iter().chain(of(WorkerType::Any)).min().map(|&(_, queue)| queue)
-    }
-}
-
 impl Router<'_> {
-    fn queue(&mut self, index: u32, node: i32, kind: TaskType, is_declared: bool) -> Result<u32, ConfigError> {
-        if let Some(queue) = self.chosen[index as usize][kind as usize] {
+    fn queue(&mut self, node: i32, kind: TaskType, is_declared: bool) -> Result<u32, ConfigError> {
+        if let Some(&queue) = self.chosen.get(&(node, kind)) {
             return Ok(queue);
         }
         let queue = if self.config.nodes.contains_key(&node) {
@@ -102,10 +65,10 @@ impl Router<'_> {
         } else if is_declared {
             self.first_fit(node, kind)
         } else {
-            self.load.least(kind).unwrap_or(0)
+            self.least_loaded(kind)
         };
-        self.load.add(queue);
-        self.chosen[index as usize][kind as usize] = Some(queue);
+        *self.load.entry(queue).or_default() += 1;
+        self.chosen.insert((node, kind), queue);
         Ok(queue)
     }
 
@@ -138,6 +101,11 @@ impl Router<'_> {
             ));
         }
         queue
+    }
+
+    fn least_loaded(&self, kind: TaskType) -> u32 {
+        let load = |queue: &u32| (self.load.get(queue).copied().unwrap_or(0), *queue);
+        self.candidates(kind).min_by_key(load).unwrap_or(0)
     }
 
     /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.
