@@ -4,7 +4,7 @@
 #
 #   scripts/stg.sh FOLDER [RESULT]
 #
-# FOLDER holds 50/*.stg, 100/*.stg and optimal_makespans.csv; RESULT gets README.md and gaps.csv (default: results/<date>-stg).
+# FOLDER holds 50/*.stg, 100/*.stg and optimal_makespans.csv; RESULT gets README.md and makespans.csv (default: results/<date>-stg).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${1:?usage: scripts/stg.sh FOLDER [RESULT]}

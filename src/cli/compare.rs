@@ -1,10 +1,10 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, ImportArgs, MachineArgs, print, refuse_same_file};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print, refuse_same_file};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine;
-use ptosim::policy::{Choice, Config, Name};
+use ptosim::policy::{Choice, Name};
 use ptosim::report::{Comparison, Output, Row, write_comparison};
 use ptosim::workload::{Program, Workload, WorkloadError};
 use rayon::prelude::*;
@@ -25,9 +25,8 @@ pub struct Args {
     /// Names of policies with commas between them, or `all`
     #[arg(long, short, value_name = "A,B,…|all", default_value = "all", value_delimiter = ',')]
     policies: Vec<String>,
-    /// Configuration of the policies: TOML, a Cyber `.conf` or a BMF graph `.json`
-    #[arg(long, value_name = "FILE")]
-    policy_config: Option<String>,
+    #[command(flatten)]
+    config: PolicyConfigArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -92,8 +91,7 @@ impl Args {
 
     /// The policies asked for, each once, with the configuration they share.
     fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
-        let load = |path| Config::load(path, machine);
-        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
+        let config = self.config.load(machine)?;
         let mut names: Vec<Name> = Vec::new();
         for name in &self.policies {
             let more = if name == "all" { Name::ALL.to_vec() } else { vec![name.trim().parse()?] };

@@ -27,7 +27,7 @@ use ptosim::sweep::SweepError;
 use ptosim::workload::import::{Edges, Options, Rules};
 use ptosim::workload::{self, Workload, WorkloadError};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -186,16 +186,34 @@ struct PolicyArgs {
     /// Scheduling policy, such as pto, predictive or ray; wins over the one in the configuration
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
-    /// Configuration of the policy: TOML, a Cyber `.conf` or a BMF graph `.json`
-    #[arg(long, value_name = "FILE")]
-    policy_config: Option<String>,
+    #[command(flatten)]
+    config: PolicyConfigArgs,
 }
 
 impl PolicyArgs {
     fn load(&self, machine: &Machine) -> Result<Choice, ConfigError> {
-        let load = |path| Config::load(path, machine);
-        let config = self.policy_config.as_deref().map(load).transpose()?.unwrap_or_default();
-        Choice::new(self.policy.as_deref(), config)
+        Choice::new(self.policy.as_deref(), self.config.load(machine)?)
+    }
+}
+
+/// The options that configure policies.
+#[derive(clap::Args, Debug)]
+struct PolicyConfigArgs {
+    /// Configuration of policies: TOML, a Cyber `.conf` or a BMF graph `.json`
+    #[arg(long, alias = "sched-conf", value_name = "FILE")]
+    policy_config: Option<String>,
+    /// Process group of Cyber: reads conf/GROUP.conf or cyber/conf/GROUP.conf
+    #[arg(long, value_name = "GROUP", conflicts_with = "policy_config")]
+    process_group: Option<String>,
+}
+
+impl PolicyConfigArgs {
+    fn load(&self, machine: &Machine) -> Result<Config, ConfigError> {
+        match (&self.policy_config, &self.process_group) {
+            (Some(path), _) => Config::load(path, machine),
+            (None, Some(group)) => Config::of_process_group(group, Path::new(""), machine),
+            (None, None) => Ok(Config::default()),
+        }
     }
 }
 

@@ -80,6 +80,23 @@ impl Config {
         }
     }
 
+    /// Reads the file of a process group of Cyber in a folder: `conf/GROUP.conf`, or else `cyber/conf/GROUP.conf`. If
+    /// there is neither, the report says so and `cyber_classic` runs with its defaults.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn of_process_group(group: &str, folder: &Path, machine: &Machine) -> Result<Config, ConfigError> {
+        let names = [format!("conf/{group}.conf"), format!("cyber/conf/{group}.conf")];
+        if let Some(path) = names.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
+            return Config::load(&path.to_string_lossy(), machine);
+        }
+        let [first, second] = names;
+        let missing = Some(format!("neither {first} nor {second} is there: classic without configuration is used"));
+        let policy = PolicyTable { name: Some(Name::CyberClassic), ..PolicyTable::default() };
+        let scheduler_conf = cyber::Conf { missing, ..cyber::Conf::default() };
+        Ok(Config { policy, scheduler_conf, ..Config::default() })
+    }
+
     /// Reads the text of a TOML file; `origin` is its name, for messages.
     ///
     /// # Errors

@@ -112,6 +112,9 @@ impl OwnQueues {
     /// of workers that run any type; of equal ones from the smallest worker. Returns how many did.
     pub(super) fn steal(&mut self, stage: &mut Stage<'_>) -> u64 {
         let (mut from, mut stolen) = (0, 0);
+        if self.queued == [0; 5] {
+            return 0;
+        }
         while let Some(thief) = stage.floor().free_workers().first_without(&self.filled, from) {
             from = thief + 1;
             let kind = self.clocks.kinds[thief as usize];

@@ -1,7 +1,9 @@
-//! `predictive`: the READY task with the longest path behind it goes first, from costs known before the run.
+//! `predictive`: the READY task with the longest path behind it goes first, of equals the one that more tasks wait for,
+//! from costs and dependencies known before the run.
 
 use super::{Candidate, Order};
 use crate::graph::Graph;
+use crate::id::TaskId;
 
 /// Tasks by a rank that was computed from the whole program; the highest goes first.
 #[derive(Debug)]
@@ -12,10 +14,19 @@ pub struct Ranked<const HEFT: bool> {
 /// The order of the policy `predictive`.
 pub type Predictive = Ranked<false>;
 
-/// The rank of every task: cycles of the longest path that begins with it.
+/// Bits of a rank that hold the number of consumers; the cycles of the path are above them.
+const CONSUMER_BITS: u32 = 16;
+
+/// The rank of every task: cycles of the longest path that begins with it, then the number of its consumers.
 #[must_use]
 pub fn ranks(graph: &Graph) -> Vec<u64> {
-    graph.longest_paths()
+    let mut ranks = graph.longest_paths();
+    for (index, rank) in ranks.iter_mut().enumerate() {
+        let path = (*rank).min(u64::MAX >> CONSUMER_BITS);
+        let n_consumers = graph.consumers(TaskId(index as u64)).len() as u64;
+        *rank = path << CONSUMER_BITS | n_consumers.min((1 << CONSUMER_BITS) - 1);
+    }
+    ranks
 }
 
 impl<const HEFT: bool> Ranked<HEFT> {

@@ -175,7 +175,7 @@ impl Comparison {
     fn table(&self) -> String {
         let mut header: Vec<String> = ["policy", "ended", "makespan", "× bound"].map(str::to_owned).into();
         header.extend(self.kinds().iter().map(|kind| format!("{kind} busy")));
-        header.extend(["wait p50", "wait p99", "fairness", "counters"].map(str::to_owned));
+        header.extend(["wait p50", "wait p99", "wait max", "fairness", "counters"].map(str::to_owned));
         let mut table = plain(&header.iter().map(String::as_str).collect::<Vec<_>>());
         for row in &self.policies {
             table.add_row(row.cells(header.len()));
@@ -206,7 +206,7 @@ impl Comparison {
             let mut record = vec![row.policy.clone()];
             if let Some(of) = &row.result {
                 record.extend([word(of.outcome).into(), of.makespan.to_string(), of.lower_bound.to_string()]);
-                record.push(format!("{:.6}", of.ratio));
+                record.push(if row.is_good() { format!("{:.6}", of.ratio) } else { String::new() });
                 record.extend(of.types.iter().map(|of| format!("{:.6}", of.utilisation)));
                 let Latency { p50, p99, max, .. } = of.ready_to_start;
                 record.extend([p50, p99, max].map(|cycles| cycles.to_string()));
@@ -226,9 +226,12 @@ impl Row {
     fn cells(&self, width: usize) -> Vec<String> {
         let mut cells = vec![self.policy.clone()];
         if let Some(of) = &self.result {
-            cells.extend([word(of.outcome).into(), group(of.makespan), format!("{:.3}", of.ratio)]);
+            // What a run left undone makes its makespan short: no ratio tells how good it is.
+            let ratio = if self.is_good() { format!("{:.3}", of.ratio) } else { "–".into() };
+            cells.extend([word(of.outcome).into(), group(of.makespan), ratio]);
             cells.extend(of.types.iter().map(|of| format!("{:.1} %", of.utilisation * 100.0)));
-            cells.extend([group(of.ready_to_start.p50), group(of.ready_to_start.p99)]);
+            let Latency { p50, p99, max, .. } = of.ready_to_start;
+            cells.extend([p50, p99, max].map(group));
             cells.extend([format!("{:.3}", of.fairness), counters(&of.counters)]);
         } else {
             cells.push("error".into());
@@ -291,11 +294,18 @@ fn verdict(rows: &[Row]) -> String {
         let over = about(best.ratio - 1.0);
         sentences.push(format!("It is {over} over the lower bound of {}.", group(best.lower_bound)));
     }
-    let bad = rows.iter().filter(|row| !row.is_good()).map(|row| row.policy.clone()).collect::<Vec<_>>();
-    if !bad.is_empty() {
-        sentences.push(format!("Not completed under {}.", list(&bad)));
-    }
+    sentences.extend(unfinished(rows));
     sentences.join(" ")
+}
+
+/// The policies under which something was left undone, and how that ended.
+fn unfinished(rows: &[Row]) -> Option<String> {
+    let bad = rows.iter().filter(|row| !row.is_good()).map(|row| {
+        let how = row.result.as_ref().map_or("error", |figures| word(figures.outcome));
+        format!("{} ({how})", row.policy)
+    });
+    let bad: Vec<String> = bad.collect();
+    (!bad.is_empty()).then(|| format!("Not completed under {}.", list(&bad)))
 }
 
 /// How much later the other one ends, and the account that shrank most, over all workers.
@@ -353,7 +363,7 @@ mod tests {
             told,
             "heft wins with 100 cycles. That is 50 % less than pto needs (200). Under heft workers spend 100 cycles \
              less waiting for producers: what others wait for runs earlier. That is the lower bound: no policy can be better \
-             on this machine. Not completed under bmf."
+             on this machine. Not completed under bmf (error)."
         );
     }
 

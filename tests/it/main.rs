@@ -21,6 +21,7 @@ mod policy_orleans;
 mod policy_properties;
 mod policy_ray;
 mod policy_run;
+mod policy_threads;
 mod program;
 mod programs;
 mod reports;

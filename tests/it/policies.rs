@@ -1,6 +1,6 @@
 //! What holds under every policy, on random programs and on programs worked out by hand.
 //!
-//! `PTOSIM_POLICY_SEEDS` sets how many random programs.
+//! `PTOSIM_POLICY_SEEDS` sets how many random programs, here and in the properties of single policies.
 
 use crate::invariants;
 use crate::model::Row;
@@ -27,12 +27,13 @@ impl Observer for Rows {
     }
 }
 
-fn seeds() -> u64 {
-    std::env::var("PTOSIM_POLICY_SEEDS").map_or(SEEDS, |text| text.parse().expect("a number of seeds"))
+/// How many random programs: so many, or what `PTOSIM_POLICY_SEEDS` says.
+pub fn seeds(by_default: u64) -> u64 {
+    std::env::var("PTOSIM_POLICY_SEEDS").map_or(by_default, |text| text.parse().expect("a number of seeds"))
 }
 
 fn for_every_policy(check: impl Fn(Name, &Program, &Machine) -> Result<(), String> + Sync) {
-    let failure = (0..seeds()).into_par_iter().find_map_first(|seed| {
+    let failure = (0..seeds(SEEDS)).into_par_iter().find_map_first(|seed| {
         let (program, machine) = programs::random(seed);
         Name::ALL.into_iter().find_map(|name| {
             let wrong = check(name, &program, &machine).err()?;

@@ -261,13 +261,10 @@ fn repeated_names_are_routines_of_their_own_unless_forbidden() {
 #[test]
 fn an_unknown_group_is_an_error_with_the_nearest_one() {
     let error = under(TWO_GROUPS, &any(3), "a:10{grp=g11}").error();
-    assert_eq!(error, "line 2: task 0 `a`: task `a` names group `g11`, which no processor serves; did you mean `g1`?");
+    assert_eq!(error, "line 2: task 0 `a`: no processor serves group `g11`; did you mean `g1`?");
     let conf =
         "classic_conf.groups = [ { name = 'g', processor_num = 1, tasks = [ { name = 'A', group_name = 'x' } ] } ]\n";
-    assert_eq!(
-        refused(conf, &any(1)),
-        "scheduler_conf: task `A` names group `x`, which no processor serves; the groups are g"
-    );
+    assert_eq!(refused(conf, &any(1)), "scheduler_conf: task `A`: no processor serves group `x`; the groups are g");
 }
 
 #[test]

@@ -69,6 +69,13 @@ fn an_unknown_source_is_dropped_with_the_task_in_the_log() {
 }
 
 #[test]
+fn without_configured_sources_every_source_has_one_token() {
+    let told = told(&json!({"policy": "ray"}), "4any", "a:10{src=s} b:10{src=s} c:10{src=t} d:10", &[]);
+    assert_eq!(told.schedule(), "a@w0[0,10) c@w1[0,10) d@w2[0,10) b@w3[10,20)");
+    assert_eq!((told.report.outcome, told.report.ended.dropped), (Outcome::Completed, 0));
+}
+
+#[test]
 fn a_drop_that_frees_the_window_lets_the_orchestrator_go_on() {
     let mut small = machine("1any");
     small.limits.window = 1;

@@ -90,3 +90,28 @@ fn imports_follow_the_walk_of_a_task() {
         }
     }
 }
+
+/// Words between backquotes that look like names of tests or settings.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_name = |word: &&str| {
+        word.matches('_').count() > 1 && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    quoted.map(|word| word.trim_end_matches('…')).filter(is_name)
+}
+
+#[test]
+fn what_the_pages_about_policies_name_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    sources(&root.join("src"), &mut paths);
+    sources(&root.join("tests"), &mut paths);
+    let code: String = paths.iter().map(|path| fs::read_to_string(path).expect("a text")).collect();
+    let pages = ["policies", "policies/bmf", "policies/cyber", "policies/orleans", "policies/ray"];
+    for page in pages.map(|page| format!("docs/{page}.md")) {
+        let text = fs::read_to_string(root.join(&page)).expect("a page");
+        for name in names(&text) {
+            assert!(code.contains(name), "{page} names `{name}`, which is nowhere in src and tests");
+        }
+    }
+}

@@ -28,6 +28,8 @@ fn policies_stand_side_by_side_and_the_winner_is_named() {
     assert_eq!(row("pto"), ["pto", "completed", "70", "1.167"]);
     assert_eq!(row("predictive"), ["predictive", "completed", "60", "1.000"]);
     assert!(ended.stdout.contains("predictive wins with 60 cycles."), "{}", ended.stdout);
+    let header = ended.stdout.lines().nth(2).expect("a header");
+    assert!(header.contains("wait p50  wait p99  wait max"), "{header}");
 }
 
 #[test]
@@ -54,6 +56,32 @@ fn what_cannot_run_is_told_and_ends_with_1() {
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stdout.contains("No policy completed every task."), "{}", ended.stdout);
     assert!(ended.stdout.contains("clusters"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_policy_under_which_nothing_moves_any_more_is_a_row_without_a_ratio() {
+    let folder = folder();
+    // Node 0 may not run ahead of node 1 by more than one packet, but that waits for the last task of node 0.
+    let mut trace = String::from("{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n");
+    for time in 1..=4 {
+        trace += &format!("{{\"op\":\"submit\",\"cycles\":10,\"node\":0,\"timestamp\":{time}}}\n");
+    }
+    for time in 1..=4 {
+        let producer = time - 1;
+        trace +=
+            &format!("{{\"op\":\"submit\",\"cycles\":10,\"deps\":[{producer},3],\"node\":1,\"timestamp\":{time}}}\n");
+    }
+    fs::write(
+        folder.path().join("p.toml"),
+        "[bmf.nodes.0]\nqueue_length_limit = 1\n[bmf.nodes.1]\nqueue_length_limit = 1\n",
+    )
+    .expect("room on the disk");
+    let call = format!("compare - --policies pto,bmf --policy-config p.toml {TWO}");
+    let ended = in_folder(folder.path(), &call, &trace);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let row = ended.stdout.lines().find(|line| line.starts_with("bmf")).expect("a row");
+    assert_eq!(row.split_whitespace().take(4).collect::<Vec<_>>(), ["bmf", "deadlock", "10", "–"]);
+    assert!(ended.stdout.contains("completed under bmf (deadlock)."), "{}", ended.stdout);
 }
 
 #[test]
@@ -98,4 +126,55 @@ fn the_page_holds_the_makespan_of_every_policy() {
     assert_eq!(shown, serde_json::from_str::<Value>(&result).expect("JSON"));
     assert_eq!(shown["policies"][1]["result"]["makespan"], 60);
     refuses("compare bgemm --csv a --html a", "--csv and --html both write a");
+}
+
+/// Runs the chain on four workers of any type with this policy file; gives the error.
+fn refused(policy: &str, name: &str, config: &str) -> String {
+    let folder = folder();
+    fs::write(folder.path().join(name), config).expect("room on the disk");
+    let call = format!(
+        "run chain:n=4 --set workers.cube=0 --set workers.vector=0 --set workers.any=4 --policy {policy} --policy-config {name}"
+    );
+    let ended = in_folder(folder.path(), &call, "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{config}: {ended:?}");
+    ended.stderr
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
+    let group = |line: &str| format!("[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\n{line}\n");
+    let told = refused("cyber_classic", "p.toml", &group("processor_num = 0"));
+    assert!(told.contains("group `g` has no processors"), "{told}");
+    let told = refused("cyber_classic", "p.toml", &group("processor_num = 4\ncpuset = \"5-3\""));
+    assert!(told.contains("cpuset \"5-3\": `5-3` runs backwards; write 3-5"), "{told}");
+    let told = refused("cyber_classic", "p.toml", &group("workers = [0, 7]"));
+    assert!(told.contains('7') && told.contains("4 workers"), "{told}");
+    let told = refused("cyber_classic", "p.conf", "scheduler_conf { polcy: \"classic\" }\n");
+    assert!(told.contains("p.conf:1: unknown field `polcy`; did you mean `policy`?"), "{told}");
+    let told = refused("ray", "p.toml", "[ray]\nepoch = \"2025-01-01T00:00:00\"\n");
+    assert!(told.contains("has no offset from UTC"), "{told}");
+    let trace = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n\
+                 {\"op\":\"submit\",\"cycles\":1,\"schedule_at\":\"2025-01-01T00:00:00\"}\n";
+    let ended = in_folder(folder().path(), "run - --policy ray", trace);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("\"2025-01-01T00:00:00\" has no offset from UTC"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_process_group_of_cyber_finds_its_file_or_runs_classic_with_a_note() {
+    let folder = folder();
+    let call = |arguments: &str| in_folder(folder.path(), &format!("run x.jsonl {TWO} {arguments}"), "");
+    let told = call("--process-group compute").stdout;
+    assert!(told.contains("policy cyber_classic"), "{told}");
+    assert!(told.contains("neither conf/compute.conf nor cyber/conf/compute.conf is there"), "{told}");
+    let conf = |policy: &str| format!("scheduler_conf {{ policy: \"{policy}\" }}\n");
+    fs::create_dir_all(folder.path().join("cyber/conf")).expect("room on the disk");
+    fs::write(folder.path().join("cyber/conf/compute.conf"), conf("choreography")).expect("room on the disk");
+    assert!(call("--process-group compute").stdout.contains("policy cyber_choreography"));
+    fs::create_dir(folder.path().join("conf")).expect("room on the disk");
+    fs::write(folder.path().join("conf/compute.conf"), conf("foo")).expect("room on the disk");
+    let told = call("--process-group compute").stdout;
+    assert!(told.contains("policy cyber_classic"), "{told}");
+    assert!(told.contains("invalid scheduler policy `foo`"), "{told}");
+    assert!(call("--sched-conf cyber/conf/compute.conf").stdout.contains("policy cyber_choreography"));
 }

@@ -35,6 +35,9 @@ pub struct Conf {
     pub choreography_conf: ChoreographyConf,
     /// Extension: a second live task of the same name without `routine` is an error, as `CreateTask` refuses it.
     pub unique_names: bool,
+    /// Said in the report when the file of a process group is not there.
+    #[serde(skip)]
+    pub missing: Option<String>,
 }
 
 /// Attributes of a thread.

@@ -326,19 +326,18 @@ fn check_group_names(groups: &[SchedGroup]) -> Result<(), String> {
         if let Some(name) = &task.group_name
             && groups.iter().all(|group| group.name != *name)
         {
-            return Err(unknown_group(&task.name, name, groups.iter().map(|group| group.name.as_str())));
+            let told = unknown_group(name, groups.iter().map(|group| group.name.as_str()));
+            return Err(format!("task `{}`: {told}", task.name));
         }
     }
     Ok(())
 }
 
 /// The message for a group that does not exist.
-pub fn unknown_group<'a>(task: &str, group: &str, groups: impl Iterator<Item = &'a str> + Clone) -> String {
-    match nearest(group, groups.clone()) {
-        Some(near) => format!("task `{task}` names group `{group}`, which no processor serves; did you mean `{near}`?"),
-        None => format!(
-            "task `{task}` names group `{group}`, which no processor serves; the groups are {}",
-            groups.collect::<Vec<_>>().join(", ")
-        ),
-    }
+pub fn unknown_group<'a>(group: &str, groups: impl Iterator<Item = &'a str> + Clone) -> String {
+    let remedy = match nearest(group, groups.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the groups are {}", groups.collect::<Vec<_>>().join(", ")),
+    };
+    format!("no processor serves group `{group}`; {remedy}")
 }

@@ -87,6 +87,7 @@ impl Cyber {
     /// When the configuration does not fit the machine or is wrong in itself.
     pub fn new(conf: Conf, machine: &Machine) -> Result<Cyber, ConfigError> {
         let (mode, warning) = conf.mode();
+        let warning = warning.filter(|_| conf.policy.is_none());
         let mut cyber = Cyber::with_mode(conf, mode, machine)?;
         cyber.requests.notes.extend(warning);
         Ok(cyber)
@@ -116,7 +117,10 @@ impl Cyber {
         }
         let mut layout = Layout::new(&conf, mode, machine)?;
         let homes: Vec<Lanes> = layout.homes.iter().map(|_| Lanes::default()).collect();
-        let requests = Requests { notes: std::mem::take(&mut layout.notes), ..Requests::default() };
+        let mut notes = std::mem::take(&mut layout.notes);
+        notes.extend(conf.missing.clone());
+        notes.extend(conf.mode().1.filter(|_| conf.policy.is_some()));
+        let requests = Requests { notes, ..Requests::default() };
         Ok(Cyber {
             mode,
             presets: presets(&conf, mode, &layout),

@@ -49,7 +49,7 @@ impl Cyber {
         let fields = submission.submit.policy.as_ref();
         let prio = preset.map_or_else(|| fields.and_then(|fields| fields.prio).unwrap_or(0), |preset| preset.prio);
         let home = match self.mode {
-            Mode::Classic => self.group_of(name, preset, fields.and_then(|fields| fields.group.as_deref()))?,
+            Mode::Classic => self.group_of(preset, fields.and_then(|fields| fields.group.as_deref()))?,
             Mode::Choreography => {
                 let own = fields.and_then(|fields| fields.processor);
                 self.processor_of(preset.and_then(|preset| preset.processor).or(own))
@@ -85,7 +85,7 @@ impl Cyber {
         self.presets.get(name).or_else(|| self.presets.get(kernel()?)).copied()
     }
 
-    fn group_of(&mut self, task: &str, preset: Option<Preset>, own: Option<&str>) -> Result<u32, String> {
+    fn group_of(&mut self, preset: Option<Preset>, own: Option<&str>) -> Result<u32, String> {
         if let Some(home) = preset.and_then(|preset| preset.home) {
             return Ok(home);
         }
@@ -102,7 +102,7 @@ impl Cyber {
             }
             None => {
                 let names = self.layout.homes.iter().map(|home| home.name.as_str());
-                Err(unknown_group(task, group, names))
+                Err(unknown_group(group, names))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sources and their tokens: a task holds one of its source's from its firing to its end; those behind wait in line.
 
-use super::config::Config;
+use super::config::{ConcurrentCount, Config};
 use std::collections::{HashMap, VecDeque};
 
 /// The source of tasks that name none.
@@ -47,12 +47,14 @@ impl<T> Semaphore<T> {
 pub(super) struct Sources<T> {
     list: Vec<Source<T>>,
     index: HashMap<String, u32>,
+    /// Of a source that a task names and nobody registered; `None` drops its tasks.
+    unregistered: Option<u64>,
 }
 
 /// One source.
 pub(super) struct Source<T> {
     pub name: String,
-    /// `None` for a source that a task names and nobody registered.
+    /// `None` for a source whose tasks are dropped.
     pub tokens: Option<u64>,
     /// Made when its first task is fired.
     pub semaphore: Option<Semaphore<T>>,
@@ -62,8 +64,11 @@ pub(super) struct Source<T> {
 }
 
 impl<T> Sources<T> {
+    /// The registered sources. If there are none, every name is a source with the tokens a source has by default, so that
+    /// any trace runs.
     pub fn new(config: &Config, n_workers: u32) -> Sources<T> {
-        let mut sources = Sources { list: Vec::new(), index: HashMap::new() };
+        let unregistered = config.sources.is_empty().then(|| ConcurrentCount::default().tokens());
+        let mut sources = Sources { list: Vec::new(), index: HashMap::new(), unregistered };
         sources.intern(DEFAULT_SOURCE);
         sources.list[0].tokens = Some(u64::from(n_workers).max(1));
         for (name, source) in &config.sources {
@@ -79,8 +84,8 @@ impl<T> Sources<T> {
             return number;
         }
         let number = self.list.len() as u32;
-        let source = Source { name: name.into(), tokens: None, semaphore: None, started: 0, finished: 0, failures: 0 };
-        self.list.push(source);
+        let (name_of_source, tokens) = (name.into(), self.unregistered);
+        self.list.push(Source { name: name_of_source, tokens, semaphore: None, started: 0, finished: 0, failures: 0 });
         self.index.insert(name.into(), number);
         number
     }
