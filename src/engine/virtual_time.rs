@@ -341,7 +341,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.push(Job::Dispatch(leader), at_once);
         }
         // Blocks that have started change nothing else now, unless a child waited for that.
-        changed |= !self.placed.is_empty() && !(at_once && self.is_settled() && is_childless);
+        changed |= !(self.placed.is_empty() || at_once && self.is_settled() && is_childless);
         self.placed.clear();
         changed
     }

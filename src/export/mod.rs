@@ -70,6 +70,10 @@ pub struct Target {
 /// All formats that can be written, besides our own.
 #[must_use]
 pub fn targets() -> &'static [Target] {
+    TARGETS
+}
+
+const TARGETS: &[Target] = {
     use Feature::{Blocks, Heap, MixShape, Scopes};
     &[
         Target {
@@ -139,4 +143,4 @@ pub fn targets() -> &'static [Target] {
             ],
         },
     ]
-}
+};

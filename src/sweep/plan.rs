@@ -217,7 +217,7 @@ impl Programs {
         let loaded = {
             let mut kept = self.0.lock().expect("nobody panics while holding the workloads");
             if let Some((_, _, loaded)) =
-                kept.iter().find(|(known, clock, _)| known == spec && *clock == options.clock_mhz)
+                kept.iter().find(|(known, clock, _)| known == spec && clock.to_bits() == options.clock_mhz.to_bits())
             {
                 Arc::clone(loaded)
             } else {

@@ -48,12 +48,15 @@ fn allocations(spec: &str, machine: &Machine) -> u64 {
     count
 }
 
+/// A workload by its number of tasks.
+type Shape = fn(u64) -> String;
+
 /// One test in this program, so that nobody else allocates meanwhile.
 #[test]
 fn a_longer_program_takes_no_more_allocations() {
     for name in ["ideal", "a2a3"] {
         let machine = Machine::load(name).expect("a built-in machine");
-        let shapes: [(&str, fn(u64) -> String); 5] = [
+        let shapes: [(&str, Shape); 5] = [
             ("chain", |n| format!("chain:n={n}")),
             ("stencil", |n| format!("stencil:n={n}")),
             ("random", |n| format!("random:n={n},fanin=3")),

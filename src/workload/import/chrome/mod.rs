@@ -46,9 +46,10 @@ impl Format for Chrome {
         let file = file(input)?;
         let chosen = choose(&file.events);
         let is_ruled = options.rules.clock_mhz.is_some();
-        let (cycles_per_us, clock) = match file.counts_cycles() && !is_ruled {
-            true => (1000.0, "1 ns of the file is 1 cycle, as it says".into()),
-            false => (options.cycles_per_us(), options.clock_note()),
+        let (cycles_per_us, clock) = if file.counts_cycles() && !is_ruled {
+            (1000.0, "1 ns of the file is 1 cycle, as it says".into())
+        } else {
+            (options.cycles_per_us(), options.clock_note())
         };
         let sketch = Sketch::new(input.title());
         let mut reading = Reading { events: &file.events, places: Places::default(), sketch, cycles_per_us };
