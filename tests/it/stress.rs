@@ -7,6 +7,7 @@ use crate::threads::{Witness, machine};
 use ptosim::engine::threads::Options;
 use ptosim::graph::Graph;
 use ptosim::workload::{self, generate};
+use std::fmt::Write as _;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable)
@@ -58,7 +59,7 @@ fn every_task_of_every_generator_runs_once_after_its_producers() {
         for seed in 1..=seeds {
             let mut spec = format!("{}:{}", generator.name, parameters(generator.name, size));
             if has_seed {
-                spec += &format!(",seed={seed}");
+                let _ = write!(spec, ",seed={seed}");
                 witness = None;
             }
             let workload = workload::open(&spec).unwrap_or_else(|error| panic!("{spec}: {error}"));

@@ -2,6 +2,7 @@
 
 use crate::program::{in_folder, refuses};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::fs;
 use tempfile::TempDir;
 
@@ -64,12 +65,14 @@ fn a_policy_under_which_nothing_moves_any_more_is_a_row_without_a_ratio() {
     // Node 0 may not run ahead of node 1 by more than one packet, but that waits for the last task of node 0.
     let mut trace = String::from("{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n");
     for time in 1..=4 {
-        trace += &format!("{{\"op\":\"submit\",\"cycles\":10,\"node\":0,\"timestamp\":{time}}}\n");
+        let _ = writeln!(trace, "{{\"op\":\"submit\",\"cycles\":10,\"node\":0,\"timestamp\":{time}}}");
     }
     for time in 1..=4 {
         let producer = time - 1;
-        trace +=
-            &format!("{{\"op\":\"submit\",\"cycles\":10,\"deps\":[{producer},3],\"node\":1,\"timestamp\":{time}}}\n");
+        let _ = writeln!(
+            trace,
+            "{{\"op\":\"submit\",\"cycles\":10,\"deps\":[{producer},3],\"node\":1,\"timestamp\":{time}}}"
+        );
     }
     fs::write(
         folder.path().join("p.toml"),

@@ -9,6 +9,7 @@ use ptosim::id::{TaskId, TaskType};
 use ptosim::workload::binary::write_binary;
 use ptosim::workload::import::{Options, open_file};
 use ptosim::workload::{Program, Workload, generate, write_trace};
+use std::fmt::Write as _;
 
 const SEEDS: u64 = 120;
 
@@ -33,7 +34,7 @@ fn graph(workload: &dyn Workload) -> String {
         // What takes no worker has no kernel that matters; some formats give it a name of their own.
         let kernel = task.kernel.filter(|_| task.kind != TaskType::None);
         let kernel = kernel.map_or("task", |kernel| graph.symbols.name(kernel));
-        text += &format!("{index} {} {kernel} x{} {} < {producers:?}\n", task.kind, task.blocks, task.cycles());
+        let _ = writeln!(text, "{index} {} {kernel} x{} {} < {producers:?}", task.kind, task.blocks, task.cycles());
     }
     text
 }
