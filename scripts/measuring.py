@@ -1,5 +1,6 @@
 """What the measuring scripts share: which machine it was, how busy others kept it, and tables."""
 
+import csv
 import os
 import platform
 import resource
@@ -62,6 +63,18 @@ def machine(command, busy):
         "busy": busy.told(),
     }
     return [f"- {name}: {value}" for name, value in facts.items()]
+
+
+def spaced(number):
+    """A whole number with a space between thousands."""
+    return f"{number:,.0f}".replace(",", " ")
+
+
+def write_csv(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def table(header, rows):

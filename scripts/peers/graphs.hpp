@@ -121,11 +121,11 @@ class Executed {
     }
 
     // Prints the wall time since the start; the exit code tells whether every task ran once.
-    int finish(uint64_t edges) const {
+    int finish(uint64_t edges, const char *version) const {
         uint64_t ns = now(CLOCK_MONOTONIC) - start;
         for (unsigned char times : ran)
             if (times != 1) return fprintf(stderr, "a task ran %d times\n", times), 1;
-        printf("{\"tasks\": %zu, \"edges\": %lu, \"ns\": %lu}\n", ran.size(), edges, ns);
+        printf("{\"tasks\": %zu, \"edges\": %lu, \"ns\": %lu, \"version\": \"%s\"}\n", ran.size(), edges, ns, version);
         return 0;
     }
 

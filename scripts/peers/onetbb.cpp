@@ -3,6 +3,7 @@
 #include <deque>
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
+#include <tbb/version.h>
 
 using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
@@ -23,5 +24,5 @@ int main(int count, char **words) {
     }
     for (uint64_t root : roots) nodes[root].try_put(tbb::flow::continue_msg());
     graph.wait_for_all();
-    return executed.finish(edges);
+    return executed.finish(edges, TBB_VERSION_STRING);
 }

@@ -31,5 +31,5 @@ int main(int count, char **words) {
             executed.task(id);
         }
     }
-    return executed.finish(edges);
+    return executed.finish(edges, "gcc " __VERSION__);
 }

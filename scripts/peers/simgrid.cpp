@@ -3,6 +3,7 @@
 #include "graphs.hpp"
 #include <deque>
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
 #include <string>
 #include <unistd.h>
 
@@ -87,8 +88,8 @@ int main(int count, char **words) {
     uint64_t edges = simulation.build();
     engine.run();
     uint64_t ns = now(CLOCK_PROCESS_CPUTIME_ID) - start;
-    printf("{\"tasks\": %lu, \"edges\": %lu, \"ns\": %lu, \"makespan\": %.0f}\n", simulation.ended, edges, ns,
-           engine.get_clock());
+    printf("{\"tasks\": %lu, \"edges\": %lu, \"ns\": %lu, \"makespan\": %.0f, \"version\": \"%d.%d\"}\n", simulation.ended,
+           edges, ns, engine.get_clock(), SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
     fflush(stdout);
     _exit(simulation.ended == run.tasks ? 0 : 1); // the graph need not be destroyed
 }

@@ -67,7 +67,8 @@ def main(shape, tasks):
     edges = simulation.build()
     simulation.run()
     ns = time.process_time_ns() - start
-    print(json.dumps({"tasks": simulation.ended, "edges": edges, "ns": ns, "makespan": simulation.environment.now}))
+    told = {"tasks": simulation.ended, "edges": edges, "ns": ns, "makespan": simulation.environment.now}
+    print(json.dumps({**told, "version": simpy.__version__}))
 
 
 main(sys.argv[1], int(sys.argv[2]))

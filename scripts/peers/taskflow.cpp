@@ -16,5 +16,5 @@ int main(int count, char **words) {
         edges += producers.count;
     }
     executor.run(flow).wait();
-    return executed.finish(edges);
+    return executed.finish(edges, tf::version());
 }

@@ -82,6 +82,13 @@ fn arguments() -> Option<(Shape, u32, Duration)> {
     Some((Shape::named(words.get(1)?)?, words.get(2)?.parse().ok()?, Duration::from_nanos(spin)))
 }
 
+/// The version of rayon that is locked.
+fn version() -> &'static str {
+    let (_, entry) =
+        include_str!("../Cargo.lock").split_once("name = \"rayon\"\nversion = \"").expect("rayon is locked");
+    entry.split('"').next().expect("a version")
+}
+
 fn main() {
     let Some((shape, tasks, spin)) = arguments() else {
         eprintln!("usage: peer-rayon chain|stencil|bgemm|random TASKS [SPIN_NS]");
@@ -93,5 +100,6 @@ fn main() {
     pool.scope(|scope| graph.run(scope));
     let ns = start.elapsed().as_nanos();
     assert!(graph.ran.iter().all(|times| times.load(Ordering::Relaxed) == 1), "every task runs once");
-    println!("{{\"tasks\": {tasks}, \"edges\": {}, \"ns\": {ns}}}", graph.consumers.len());
+    let edges = graph.consumers.len();
+    println!("{{\"tasks\": {tasks}, \"edges\": {edges}, \"ns\": {ns}, \"version\": \"{}\"}}", version());
 }

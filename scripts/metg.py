@@ -1,0 +1,157 @@
+"""Efficiency of the threaded engine over the length of its tasks, and METG(50 %); see metg.sh."""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import shlex
+import subprocess
+import sys
+
+import measuring
+import picture
+
+PATTERNS = ["trivial", "no_comm", "stencil_1d", "dom", "tree", "fft", "nearest", "spread", "random_nearest"]
+PEERS = {"openmp": "OpenMP depend", "taskflow": "Taskflow", "onetbb": "oneTBB flow graph", "rayon": "rayon, by hand"}
+# As wide as the peers' stencil.
+WIDTH = 256
+# Nanoseconds of a task, from long to short.
+GRAINS = [2**power for power in range(17, 5, -1)]
+GOAL = 0.5
+# A curve ends below this efficiency.
+ENOUGH = 0.1
+
+
+def tasks_of(grain, threads, seconds):
+    """About as many tasks as fill `seconds`, in whole steps; a task costs half a microsecond beside its work."""
+    steps = seconds * 1e9 * threads / (grain + 500) / WIDTH
+    return WIDTH * round(min(max(steps, 16), 4096))
+
+
+def ours(program, pattern, threads):
+    """Runs a pattern: nanoseconds of all tasks of a length."""
+
+    def run(tasks, grain):
+        workload = f"taskbench:pattern={pattern},width={WIDTH},steps={tasks // WIDTH},cycles={grain}"
+        arguments = [program, "run", workload, "--engine", "threads", "--kernel", "spin", "--executors", str(threads)]
+        arguments += ["--set", "clock_mhz=1000", "--set", "scheduler.threads=0", "--json", "-"]
+        told = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+        return told["threads"]["wall_ns"]
+
+    return run
+
+
+def peer(path):
+    """Runs the stencil on a peer."""
+
+    def run(tasks, grain):
+        arguments = [path, "stencil", str(tasks), str(grain)]
+        return json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)["ns"]
+
+    return run
+
+
+def curve(name, run, threads, arguments):
+    """Efficiency of ever shorter tasks: the work of a thread over the wall time, best of some runs."""
+    rows = []
+    for grain in GRAINS:
+        tasks = tasks_of(grain, threads, arguments.seconds)
+        wall = min(run(tasks, grain) for _ in range(arguments.rounds))
+        efficiency = tasks * grain / threads / wall
+        rows.append({"name": name, "grain_ns": grain, "tasks": tasks, "wall_ns": wall, "efficiency": round(efficiency, 4)})
+        if efficiency < ENOUGH:
+            break
+    print(f"{name}: METG {shown(metg(rows))} ns", file=sys.stderr)
+    return rows
+
+
+def metg(rows):
+    """Where a curve falls below the goal, between two lengths on a logarithmic scale; 0 if it never does, and infinite if it
+    always is below."""
+    if rows[0]["efficiency"] < GOAL:
+        return math.inf
+    for long, short in zip(rows, rows[1:]):
+        if short["efficiency"] < GOAL:
+            share = (long["efficiency"] - GOAL) / (long["efficiency"] - short["efficiency"])
+            return long["grain_ns"] * (short["grain_ns"] / long["grain_ns"]) ** share
+    return 0.0
+
+
+def shown(value):
+    if value == 0:
+        return f"below {GRAINS[-1]}"
+    return f"above {measuring.spaced(GRAINS[0])}" if math.isinf(value) else measuring.spaced(value)
+
+
+def summary(curves):
+    """Table of METG, and of efficiency at some lengths."""
+    grains = [2**16, 2**13, 2**10]
+    lines = []
+    for name, rows in curves.items():
+        by_grain = {row["grain_ns"]: f"{100 * row['efficiency']:.0f} %" for row in rows}
+        lines.append([name, shown(metg(rows)), *(by_grain.get(grain, "") for grain in grains)])
+    return measuring.table(["", "METG(50 %), ns", *(f"at {measuring.spaced(grain)} ns" for grain in grains)], lines)
+
+
+def draw(path, title, curves):
+    series = {name: [(row["grain_ns"], row["efficiency"]) for row in rows] for name, rows in curves.items()}
+    picture.lines(path, title, "length of a task in ns", series, GOAL)
+
+
+def text(patterns, stencil, threads, arguments, busy):
+    command = "scripts/metg.sh " + shlex.join(sys.argv[3:])
+    return [
+        "# METG(50 %) of the threaded engine",
+        "",
+        "The smallest task with which half of the CPUs' time goes into tasks, the metric of Task Bench. A task spins for a given",
+        f"time; efficiency is the work of {threads} CPUs over the wall time, submitting or building included. {threads} executors, the",
+        f"orchestrator on a thread of its own that shares their CPUs, `scheduler.threads=0`, {WIDTH} points a step, best of",
+        f"{arguments.rounds} runs. `runs.csv` has every point.",
+        "",
+        *measuring.machine(command.strip(), busy),
+        "",
+        "## Patterns",
+        "",
+        *summary(patterns),
+        "",
+        "![efficiency by pattern](patterns.svg)",
+        "",
+        "## The stencil beside others",
+        "",
+        *summary(stencil),
+        "",
+        "![efficiency of the stencil](stencil.svg)",
+        "",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.2)
+    parser.add_argument("result", nargs="?", default=f"results/{datetime.date.today()}-metg")
+    arguments = parser.parse_intermixed_args()
+    threads = 2  # as many as the peers have
+    busy = measuring.Busy()
+    patterns = {name: curve(name, ours(arguments.program, name, threads), threads, arguments) for name in PATTERNS}
+    stencil = {"ptosim threads": patterns["stencil_1d"]}
+    for name, title in PEERS.items():
+        path = os.path.join(arguments.folder, name)
+        if os.path.exists(path):
+            stencil[title] = curve(title, peer(path), threads, arguments)
+    os.makedirs(arguments.result, exist_ok=True)
+    everyone = {**patterns, **{name: rows for name, rows in stencil.items() if name != "ptosim threads"}}
+    measuring.write_csv(os.path.join(arguments.result, "runs.csv"), [row for rows in everyone.values() for row in rows])
+    draw(os.path.join(arguments.result, "patterns.svg"), "Efficiency of the threaded engine by pattern", patterns)
+    draw(os.path.join(arguments.result, "stencil.svg"), "Efficiency on the stencil", stencil)
+    told = "\n".join(text(patterns, stencil, threads, arguments, busy))
+    with open(os.path.join(arguments.result, "README.md"), "w") as file:
+        file.write(told)
+    print(told)
+
+
+if __name__ == "__main__":
+    main()
