@@ -125,6 +125,11 @@ def comparison(rows, contenders):
     return measuring.table(["ns per task", *SHAPES], lines)
 
 
+def draw(folder, name, title, rows, contenders):
+    groups = {shape: {NAMES[contender]: best(rows, contender, shape) for contender in contenders} for shape in SHAPES}
+    picture.bars(os.path.join(folder, f"{name}.svg"), title, groups)
+
+
 def text(rows, contenders, arguments, busy):
     command = "scripts/compare_peers.sh " + shlex.join(sys.argv[3:])
     return [
@@ -144,6 +149,8 @@ def text(rows, contenders, arguments, busy):
         "ptosim finds its dependencies while it submits and keeps accounts, clocks and a bounded window; Taskflow, oneTBB and",
         "rayon get the whole graph first. rayon has no dependencies: counters and consumer lists are written by hand.",
         "",
+        "![wall time by shape](executing.svg)",
+        "",
         "## Simulating: 24 + 48 workers in virtual time, CPU time",
         "",
         *comparison(rows, contenders.simulating),
@@ -151,7 +158,7 @@ def text(rows, contenders, arguments, busy):
         "The time of ptosim is that of the whole process, with its report; that of peers is building and running alone.",
         "SimGrid and SimPy get queues of ready tasks and fanin counters by hand, as light as they can be used.",
         "",
-        "![ns per task](peers.svg)",
+        "![CPU time by shape](simulating.svg)",
         "",
     ]
 
@@ -170,10 +177,8 @@ def main():
     check_same_graphs(rows)
     os.makedirs(arguments.result, exist_ok=True)
     measuring.write_csv(os.path.join(arguments.result, "runs.csv"), rows)
-    everyone = contenders.executing + contenders.simulating
-    groups = {shape: {NAMES[name]: best(rows, name, shape) for name in everyone} for shape in SHAPES}
-    title = "ns per task: wall on 2 threads, CPU for simulators (ptosim virtual, SimGrid, SimPy)"
-    picture.bars(os.path.join(arguments.result, "peers.svg"), title, groups)
+    draw(arguments.result, "executing", "Wall ns per task, 2 threads", rows, contenders.executing)
+    draw(arguments.result, "simulating", "CPU ns per task", rows, contenders.simulating)
     told = "\n".join(text(rows, contenders, arguments, busy))
     with open(os.path.join(arguments.result, "README.md"), "w") as file:
         file.write(told)

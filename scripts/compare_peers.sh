@@ -4,7 +4,7 @@
 #
 #   scripts/compare_peers.sh [--install] [--tasks N] [--rounds N] [RESULT]
 #
-# RESULT gets README.md, runs.csv and peers.svg (default: results/<date>-peers). A peer that is not there is told and left
+# RESULT gets README.md, runs.csv and two pictures (default: results/<date>-peers). A peer that is not there is told and left
 # out; --install asks apt-get and pip for them first. TASKFLOW_INCLUDE names a folder with Taskflow's headers when no package
 # has them.
 set -euo pipefail

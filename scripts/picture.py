@@ -3,6 +3,8 @@
 import math
 from html import escape
 
+import measuring
+
 COLOURS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"]
 FONT = 'font-family="sans-serif" font-size="12"'
 
@@ -37,13 +39,13 @@ class Axis:
         for power in range(self.low, self.high + 1):
             x = self.at(10**power)
             yield line(x, top, x, bottom)
-            yield label(x, bottom + 15, f"{10 ** power:g}", "middle")
+            yield label(x, bottom + 15, measuring.spaced(10**power), "middle")
 
 
 def bars(path, title, groups):
     """Horizontal bars; `groups` maps the name of a group to its bars, a value by name."""
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
-    left, right, row = 170, 560, 16
+    left, right, row = 190, 580, 16
     bottom = 40 + sum(row * (len(group) + 1.5) for group in groups.values())
     axis = Axis([value for group in groups.values() for value in group.values()], left, right)
     parts = [label(10, 20, title), *axis.grid(32, bottom)]
