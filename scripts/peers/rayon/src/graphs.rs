@@ -46,7 +46,7 @@ fn stencil(id: u64, found: &mut Vec<u64>) {
 fn bgemm(id: u64, found: &mut Vec<u64>) {
     if id % 2 == 1 {
         found.push(id - 1);
-        found.extend((id / 2 % STEPS > 0).then(|| id - 2));
+        found.extend((!(id / 2).is_multiple_of(STEPS)).then(|| id - 2));
     }
 }
 
