@@ -125,6 +125,14 @@ def comparison(rows, contenders):
     return measuring.table(["ns per task", *SHAPES], lines)
 
 
+def agreement(rows, peer):
+    """How far the makespan of a peer is from ours, by shape, where it has as many tasks."""
+    ours = {(row["shape"], row["tasks"]): row["makespan"] for row in rows if row["contender"] == "virtual"}
+    theirs = {(row["shape"], row["tasks"]): row["makespan"] for row in rows if row["contender"] == peer}
+    gaps = [f"{100 * (theirs[key] / ours[key] - 1):+.1f} % ({key[0]})" for key in theirs if key in ours]
+    return [f"The makespan of {NAMES[peer]} differs from ours by {', '.join(gaps)}."] if gaps else []
+
+
 def draw(folder, name, title, rows, contenders):
     groups = {shape: {NAMES[contender]: best(rows, contender, shape) for contender in contenders} for shape in SHAPES}
     picture.bars(os.path.join(folder, f"{name}.svg"), title, groups)
@@ -157,6 +165,7 @@ def text(rows, contenders, arguments, busy):
         "",
         "The time of ptosim is that of the whole process, with its report; that of peers is building and running alone.",
         "SimGrid and SimPy get queues of ready tasks and fanin counters by hand, as light as they can be used.",
+        *(line for peer in SIMULATING for line in agreement(rows, peer)),
         "",
         "![CPU time by shape](simulating.svg)",
         "",

@@ -49,7 +49,8 @@ class Busy:
     def told(self):
         others = (self.read_all() - self.all) - (self.read_own() - self.own)
         share = max(0.0, others) / ((time.monotonic() - self.start) * os.cpu_count())
-        return f"load {self.load:.2f} before the first run; others took {100 * share:.0f} % of the CPUs meanwhile"
+        told = f"load {self.load:.2f} before the first run; others took {100 * share:.0f} % of the CPUs meanwhile"
+        return told + ("; **take the wall times as rough**" if share > 0.1 else "")
 
 
 def machine(command, busy):

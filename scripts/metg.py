@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shlex
+import statistics
 import subprocess
 import sys
 
@@ -19,22 +20,24 @@ WIDTH = 256
 # Nanoseconds of a task, from long to short.
 GRAINS = [2**power for power in range(17, 5, -1)]
 GOAL = 0.5
+# As many as the peers have.
+THREADS = 2
 # A curve ends below this efficiency.
-ENOUGH = 0.1
+ENOUGH = 0.05
 
 
-def tasks_of(grain, threads, seconds):
+def tasks_of(grain, seconds):
     """About as many tasks as fill `seconds`, in whole steps; a task costs half a microsecond beside its work."""
-    steps = seconds * 1e9 * threads / (grain + 500) / WIDTH
+    steps = seconds * 1e9 * THREADS / (grain + 500) / WIDTH
     return WIDTH * round(min(max(steps, 16), 4096))
 
 
-def ours(program, pattern, threads):
+def ours(program, pattern):
     """Runs a pattern: nanoseconds of all tasks of a length."""
 
     def run(tasks, grain):
         workload = f"taskbench:pattern={pattern},width={WIDTH},steps={tasks // WIDTH},cycles={grain}"
-        arguments = [program, "run", workload, "--engine", "threads", "--kernel", "spin", "--executors", str(threads)]
+        arguments = [program, "run", workload, "--engine", "threads", "--kernel", "spin", "--executors", str(THREADS)]
         arguments += ["--set", "clock_mhz=1000", "--set", "scheduler.threads=0", "--json", "-"]
         told = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
         return told["threads"]["wall_ns"]
@@ -52,28 +55,34 @@ def peer(path):
     return run
 
 
-def curve(name, run, threads, arguments):
+def curve(name, run, arguments):
     """Efficiency of ever shorter tasks: the work of a thread over the wall time, best of some runs."""
     rows = []
     for grain in GRAINS:
-        tasks = tasks_of(grain, threads, arguments.seconds)
+        tasks = tasks_of(grain, arguments.seconds)
         wall = min(run(tasks, grain) for _ in range(arguments.rounds))
-        efficiency = tasks * grain / threads / wall
+        efficiency = tasks * grain / THREADS / wall
         rows.append({"name": name, "grain_ns": grain, "tasks": tasks, "wall_ns": wall, "efficiency": round(efficiency, 4)})
         if efficiency < ENOUGH:
             break
-    print(f"{name}: METG {shown(metg(rows))} ns", file=sys.stderr)
+    print(f"{name} is done", file=sys.stderr)
     return rows
 
 
-def metg(rows):
+def peak_of(curves):
+    """The efficiency that everybody reaches with the longest task: the median of all curves. It is close to 1 unless others use
+    the CPUs too."""
+    return statistics.median(rows[0]["efficiency"] for rows in curves.values())
+
+
+def metg(rows, goal):
     """Where a curve falls below the goal, between two lengths on a logarithmic scale; 0 if it never does, and infinite if it
     always is below."""
-    if rows[0]["efficiency"] < GOAL:
+    if rows[0]["efficiency"] < goal:
         return math.inf
     for long, short in zip(rows, rows[1:]):
-        if short["efficiency"] < GOAL:
-            share = (long["efficiency"] - GOAL) / (long["efficiency"] - short["efficiency"])
+        if short["efficiency"] < goal:
+            share = (long["efficiency"] - goal) / (long["efficiency"] - short["efficiency"])
             return long["grain_ns"] * (short["grain_ns"] / long["grain_ns"]) ** share
     return 0.0
 
@@ -84,42 +93,43 @@ def shown(value):
     return f"above {measuring.spaced(GRAINS[0])}" if math.isinf(value) else measuring.spaced(value)
 
 
-def summary(curves):
+def summary(curves, peak):
     """Table of METG, and of efficiency at some lengths."""
     grains = [2**16, 2**13, 2**10]
     lines = []
     for name, rows in curves.items():
         by_grain = {row["grain_ns"]: f"{100 * row['efficiency']:.0f} %" for row in rows}
-        lines.append([name, shown(metg(rows)), *(by_grain.get(grain, "") for grain in grains)])
+        lines.append([name, shown(metg(rows, GOAL * peak)), *(by_grain.get(grain, "") for grain in grains)])
     return measuring.table(["", "METG(50 %), ns", *(f"at {measuring.spaced(grain)} ns" for grain in grains)], lines)
 
 
-def draw(path, title, curves):
+def draw(path, title, curves, peak):
     series = {name: [(row["grain_ns"], row["efficiency"]) for row in rows] for name, rows in curves.items()}
-    picture.lines(path, title, "length of a task in ns", series, GOAL)
+    picture.lines(path, title, "length of a task in ns", series, GOAL * peak)
 
 
-def text(patterns, stencil, threads, arguments, busy):
+def text(patterns, stencil, peak, arguments, busy):
     command = "scripts/metg.sh " + shlex.join(sys.argv[3:])
     return [
         "# METG(50 %) of the threaded engine",
         "",
         "The smallest task with which half of the CPUs' time goes into tasks, the metric of Task Bench. A task spins for a given",
-        f"time; efficiency is the work of {threads} CPUs over the wall time, submitting or building included. {threads} executors, the",
+        f"time; efficiency is the work of {THREADS} CPUs over the wall time, submitting or building included. {THREADS} executors, the",
         f"orchestrator on a thread of its own that shares their CPUs, `scheduler.threads=0`, {WIDTH} points a step, best of",
-        f"{arguments.rounds} runs. `runs.csv` has every point.",
+        f"{arguments.rounds} runs. The longest task of {measuring.spaced(GRAINS[0])} ns reaches {100 * peak:.0f} % (median), which is the peak; METG is where half of the",
+        "peak is left. `runs.csv` has every point.",
         "",
         *measuring.machine(command.strip(), busy),
         "",
         "## Patterns",
         "",
-        *summary(patterns),
+        *summary(patterns, peak),
         "",
         "![efficiency by pattern](patterns.svg)",
         "",
         "## The stencil beside others",
         "",
-        *summary(stencil),
+        *summary(stencil, peak),
         "",
         "![efficiency of the stencil](stencil.svg)",
         "",
@@ -134,20 +144,20 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("result", nargs="?", default=f"results/{datetime.date.today()}-metg")
     arguments = parser.parse_intermixed_args()
-    threads = 2  # as many as the peers have
     busy = measuring.Busy()
-    patterns = {name: curve(name, ours(arguments.program, name, threads), threads, arguments) for name in PATTERNS}
+    patterns = {name: curve(name, ours(arguments.program, name), arguments) for name in PATTERNS}
     stencil = {"ptosim threads": patterns["stencil_1d"]}
     for name, title in PEERS.items():
         path = os.path.join(arguments.folder, name)
         if os.path.exists(path):
-            stencil[title] = curve(title, peer(path), threads, arguments)
+            stencil[title] = curve(title, peer(path), arguments)
     os.makedirs(arguments.result, exist_ok=True)
     everyone = {**patterns, **{name: rows for name, rows in stencil.items() if name != "ptosim threads"}}
+    peak = peak_of(everyone)
     measuring.write_csv(os.path.join(arguments.result, "runs.csv"), [row for rows in everyone.values() for row in rows])
-    draw(os.path.join(arguments.result, "patterns.svg"), "Efficiency of the threaded engine by pattern", patterns)
-    draw(os.path.join(arguments.result, "stencil.svg"), "Efficiency on the stencil", stencil)
-    told = "\n".join(text(patterns, stencil, threads, arguments, busy))
+    draw(os.path.join(arguments.result, "patterns.svg"), "Efficiency of the threaded engine by pattern", patterns, peak)
+    draw(os.path.join(arguments.result, "stencil.svg"), "Efficiency on the stencil", stencil, peak)
+    told = "\n".join(text(patterns, stencil, peak, arguments, busy))
     with open(os.path.join(arguments.result, "README.md"), "w") as file:
         file.write(told)
     print(told)

@@ -71,8 +71,9 @@ def lines(path, title, words, series, mark):
     height = lambda share: bottom - min(share, 1.1) / 1.1 * (bottom - top)
     parts = [label(10, 20, title), *axis.grid(top, bottom), label((left + right) / 2, bottom + 35, words, "middle")]
     for share in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(line(left, height(share), right, height(share), "#888" if share == mark else "#ddd"))
+        parts.append(line(left, height(share), right, height(share)))
         parts.append(label(left - 6, height(share) + 4, f"{100 * share:.0f} %", "end"))
+    parts.append(line(left, height(mark), right, height(mark), "#444"))
     for index, (name, points) in enumerate(series.items()):
         colour = COLOURS[index % len(COLOURS)]
         path_words = " ".join(f"{axis.at(x):.1f},{height(share):.1f}" for x, share in sorted(points))
