@@ -78,15 +78,14 @@ def peak_of(curves):
 
 
 def metg(rows, goal):
-    """Where a curve falls below the goal, between two lengths on a logarithmic scale; 0 if it never does, and infinite if it
-    always is below."""
-    if rows[0]["efficiency"] < goal:
-        return math.inf
-    for long, short in zip(rows, rows[1:]):
-        if short["efficiency"] < goal:
+    """The shortest task that reaches the goal, between two lengths on a logarithmic scale; 0 if all do, infinite if none does."""
+    if rows[-1]["efficiency"] >= goal:
+        return 0.0
+    for long, short in zip(rows[-2::-1], rows[::-1]):
+        if long["efficiency"] >= goal:
             share = (long["efficiency"] - goal) / (long["efficiency"] - short["efficiency"])
             return long["grain_ns"] * (short["grain_ns"] / long["grain_ns"]) ** share
-    return 0.0
+    return math.inf
 
 
 def shown(value):
