@@ -183,8 +183,7 @@ impl<'a> Parser<'a> {
         if let Some(place) = self.places.find(&name) {
             return Ok(place);
         }
-        let mut task = self.sketch.task(&name, "task");
-        task.kind = Some(TaskType::Vector);
+        let task = self.sketch.task(&name, "task");
         let place = self.sketch.push(task);
         self.is_producer.push(false);
         self.places.insert(name, place)?;
@@ -265,9 +264,8 @@ impl<'a> Parser<'a> {
             without_cost += u64::from(task.cost.is_none());
             let cost = *task.cost.get_or_insert(Cost::Cycles(0));
             let is_end = task.deps.is_empty() || !is_producer;
-            if is_end && cost == Cost::Cycles(0) && task.kind == Some(TaskType::Vector) {
-                task.kind = Some(TaskType::None);
-            }
+            let is_joint = is_end && cost == Cost::Cycles(0);
+            task.kind.get_or_insert(if is_joint { TaskType::None } else { TaskType::Vector });
         }
         let unit = self.options.rules.cycles_per_unit.unwrap_or(1.0);
         let mut notes = vec![format!(
