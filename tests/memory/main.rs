@@ -60,7 +60,7 @@ fn a_longer_program_takes_no_more_allocations() {
             ("chain", |n| format!("chain:n={n}")),
             ("stencil", |n| format!("stencil:n={n}")),
             ("random", |n| format!("random:n={n},fanin=3")),
-            ("bgemm", |n| format!("bgemm:batch={},m=8,n=8,k=16", n / 2048)),
+            ("bgemm", |n| format!("bgemm:batch=1,m=10,n=10,k={}", n / 200)),
             ("wavefront", |n| format!("wavefront:n={n}")),
         ];
         for (shape, spec) in shapes {
