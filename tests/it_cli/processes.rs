@@ -163,8 +163,12 @@ fn a_window_spoilt_in_use_ends_both_sides() {
         file.seek(SeekFrom::Start(4096)).expect("a place behind the header");
         file.write_all(&vec![byte; size - 4096]).expect("a file");
         let submitter = ptosim(&format!("submit --window-file {} random:n=1000", window.display()));
-        for side in [submitter, end(device)] {
-            assert_eq!(side.code, 1, "{byte:#x}: {side:?}");
+        let device = end(device);
+        assert_eq!(device.code, 1, "{byte:#x}: {device:?}");
+        // A device that was quick to see it is gone before the submitter comes.
+        let is_alone = submitter.code == 2 && submitter.stderr.contains("no device works on this window");
+        assert!(submitter.code == 1 || is_alone, "{byte:#x}: {submitter:?}");
+        for side in [submitter, device] {
             assert!(!side.stderr.contains("panicked at"), "{byte:#x}: {side:?}");
         }
     }
