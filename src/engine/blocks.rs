@@ -15,7 +15,10 @@ use std::sync::atomic::Ordering::Relaxed;
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Pickups that end now, and parts of MIX blocks that end before their block.
     pub(super) fn collect_starts(&mut self) {
-        while let Some((_, class)) = self.pickups.pop_front_if(|&mut (start, _)| start == self.now) {
+        while let Some(&(start, class)) = self.pickups.front()
+            && start == self.now
+        {
+            self.pickups.pop_front();
             self.ledger.block_started(class);
         }
         while let Some(&Reverse((end, worker))) = self.parts.peek()

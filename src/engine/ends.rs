@@ -162,10 +162,10 @@ mod tests {
             let mut running = vec![None; workers];
             let mut now = 0;
             for _ in 0..2000 {
-                for worker in 0..workers {
-                    if running[worker].is_none() && random(2) == 0 {
+                for (worker, running) in running.iter_mut().enumerate() {
+                    if running.is_none() && random(2) == 0 {
                         let end = now + random(span);
-                        running[worker] = Some(end);
+                        *running = Some(end);
                         ends.push(end, worker as u32);
                     }
                 }
