@@ -3,7 +3,7 @@
 use super::diff::load;
 use super::{Ending, Failure};
 use ptosim::engine::BlockRow;
-use ptosim::engine::journal::Names;
+use ptosim::engine::journal::{Names, Reader};
 use ptosim::id::{TaskId, TaskType, WorkerId};
 use ptosim::report::{Output, PackedPath, Recording, Timeline, write_html};
 use std::path::Path;
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
     let wrong = |line: u64, problem: String| Failure::Usage(format!("{path}:{line}: {problem}"));
     let mut reader = csv::Reader::from_path(path).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
-    let mut timeline = Timeline::new();
+    let (mut timeline, names) = (Timeline::new(), Names::default());
     let mut free = vec![0; workers as usize];
     for (index, row) in reader.deserialize::<[u64; 7]>().enumerate() {
         let line = index as u64 + 2;
@@ -60,8 +60,8 @@ fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
         let (task, worker, block) = (TaskId(task), WorkerId(worker as u32), block as u32);
         let row =
             BlockRow { task, block, worker, submit, ready, start, end, name: None, kernel: None, kind: TaskType::None };
-        timeline.block(&row);
+        timeline.block(&row, &names);
     }
-    timeline.end_at(end);
+    timeline.finished(end);
     Ok(timeline)
 }

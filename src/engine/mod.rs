@@ -190,6 +190,13 @@ pub trait Observer {
         true
     }
 
+    /// Whether it looks at this step of scheduler jobs.
+    #[inline]
+    fn heeds(&self, step: JobStep) -> bool {
+        let _ = step;
+        self.watches()
+    }
+
     /// The journal, if this is one.
     #[inline]
     fn journal(&mut self) -> Option<&mut Journal> {
@@ -328,25 +335,12 @@ pub struct BlockRow {
     pub kind: TaskType,
 }
 
-/// Any observer or none, so that the engine is compiled once for a policy and not once for every observer. A journal is told
-/// without a detour, because reports must not slow a run down.
-enum Watch<'a> {
-    Nobody,
-    Journal(&'a mut Journal),
-    Other(&'a mut dyn Observer),
-}
+/// Any observer or none, so that the engine is compiled once for a policy and not once for every observer.
+struct Watch<'a>(Option<&'a mut dyn Observer>);
 
 impl<'a> Watch<'a> {
     fn of(observer: &'a mut dyn Observer) -> Watch<'a> {
-        if !observer.watches() {
-            return Watch::Nobody;
-        }
-        // Asked twice, because a borrow that may be handed on cannot be given back in the other case.
-        if observer.journal().is_some() {
-            observer.journal().map_or(Watch::Nobody, Watch::Journal)
-        } else {
-            Watch::Other(observer)
-        }
+        Watch(observer.watches().then_some(observer))
     }
 }
 
@@ -356,10 +350,8 @@ macro_rules! pass_on {
         $(
             #[inline]
             fn $call(&mut self, $($argument: $kind),*) {
-                match self {
-                    Watch::Nobody => {}
-                    Watch::Journal(journal) => journal.$call($($argument),*),
-                    Watch::Other(observer) => observer.$call($($argument),*),
+                if let Some(observer) = &mut self.0 {
+                    observer.$call($($argument),*);
                 }
             }
         )*
@@ -369,7 +361,12 @@ macro_rules! pass_on {
 impl Observer for Watch<'_> {
     #[inline]
     fn watches(&self) -> bool {
-        !matches!(self, Watch::Nobody)
+        self.0.is_some()
+    }
+
+    #[inline]
+    fn heeds(&self, step: JobStep) -> bool {
+        self.0.as_ref().is_some_and(|observer| observer.heeds(step))
     }
 
     pass_on! {

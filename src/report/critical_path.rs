@@ -6,9 +6,9 @@
 
 use super::blame::{Blame, PathStep};
 use super::causes::{Activity, Cause, Chains, NOTHING, Step, Subject, Via};
-use crate::engine::journal::{Event, Names, Needs, Reader};
+use crate::engine::journal::{Names, Needs, Reader, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
-use crate::id::TaskId;
+use crate::id::{TaskId, TaskType};
 use crate::window::SlotRef;
 use std::collections::VecDeque;
 
@@ -243,9 +243,25 @@ impl<S: Steps> PathRecorder<S> {
         }
         self.set_effect(Some(Effect { cause, job: Some(*job) }));
     }
+}
+
+/// One step as it is reported; what a kernel is to blame for shows later.
+fn told(from: u64, step: &Step) -> PathStep {
+    let Subject { task, worker, name, kernel } = step.subject();
+    let (blame, is_kernel) = match step.activity {
+        Activity::Run => (Blame::Compute, true),
+        Activity::Other(blame) => (blame, false),
+    };
+    PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
+}
+
+impl<S: Steps> Reader for PathRecorder<S> {
+    fn needs(&self) -> Needs {
+        Needs { causes: true, ..Needs::default() }
+    }
 
     #[inline]
-    fn block(&mut self, row: &BlockRow) {
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
         let Some(Effect { cause, job: Some(job) }) = self.effect else { return };
         let leader = job.worker.map_or(row.worker.0, |leader| leader.0);
         if row.worker.0 == leader {
@@ -273,8 +289,8 @@ impl<S: Steps> PathRecorder<S> {
     }
 
     #[inline]
-    fn submitted(&mut self, slot: SlotRef) {
-        let old = std::mem::replace(&mut self.slot(slot).admitted, NOTHING);
+    fn submitted(&mut self, submitted: &Submitted<'_>, _now: u64) {
+        let old = std::mem::replace(&mut self.slot(submitted.slot).admitted, NOTHING);
         self.chains.release(old);
     }
 
@@ -285,7 +301,7 @@ impl<S: Steps> PathRecorder<S> {
     }
 
     #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, now: u64) {
+    fn ready(&mut self, task: TaskId, slot: SlotRef, _kind: TaskType, now: u64) {
         let cause = match self.effect {
             Some(Effect { cause, job }) => {
                 let cause = self.chains.hold(cause);
@@ -364,41 +380,16 @@ impl<S: Steps> PathRecorder<S> {
         let cause = self.since_admission(slot, Blame::Policy, now);
         self.set_effect(cause.map(|cause| Effect { cause, job: None }));
     }
-}
 
-/// One step as it is reported; what a kernel is to blame for shows later.
-fn told(from: u64, step: &Step) -> PathStep {
-    let Subject { task, worker, name, kernel } = step.subject();
-    let (blame, is_kernel) = match step.activity {
-        Activity::Run => (Blame::Compute, true),
-        Activity::Other(blame) => (blame, false),
-    };
-    PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
-}
-
-impl<S: Steps> Reader for PathRecorder<S> {
-    fn needs(&self) -> Needs {
-        Needs { causes: true, ..Needs::default() }
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, _now: u64) {
+        let cause = self.why_queued(job);
+        self.take_effect(job, cause);
     }
 
     #[inline]
-    fn read(&mut self, event: &Event<'_>, now: u64, _names: &Names) {
-        match event {
-            Event::Block(row) => self.block(row),
-            Event::Submitted(submitted) => self.submitted(submitted.slot),
-            Event::Ready { task, slot, .. } => self.ready(*task, *slot, now),
-            Event::Placed(placed) => self.placed(placed, now),
-            Event::Job(job, step) => self.job(job, *step, now),
-            Event::JobAtOnce(job) => {
-                let cause = self.why_queued(job);
-                self.take_effect(job, cause);
-            }
-            Event::Orchestrator(phase, from) => self.orchestrator(*phase, *from, now),
-            Event::Consumed => self.consumed(),
-            Event::PolicyActs => self.set_effect(None),
-            Event::ChildReleased(slot) => self.child_released(*slot, now),
-            Event::Withdrawn(_) | Event::Occupied(..) | Event::Finished => {}
-        }
+    fn policy_acts(&mut self) {
+        self.set_effect(None);
     }
 
     fn turn(&mut self, names: &Names) {

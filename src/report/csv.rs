@@ -2,7 +2,7 @@
 
 use super::pen::Pen;
 use crate::engine::BlockRow;
-use crate::engine::journal::{Event, Names, Needs, Reader};
+use crate::engine::journal::{Names, Needs, Reader};
 use std::io::{self, Write};
 
 /// A reader of a journal that writes a row for each block.
@@ -47,10 +47,8 @@ impl<W: Write + Send + 'static> Reader for ScheduleWriter<W> {
     }
 
     #[inline]
-    fn read(&mut self, event: &Event<'_>, _now: u64, _names: &Names) {
-        if let Event::Block(row) = event {
-            self.write(row);
-        }
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
+        self.write(row);
     }
 }
 

@@ -5,11 +5,11 @@
 
 use super::pen::Pen;
 use crate::config::Machine;
-use crate::engine::journal::{Event, Names, Needs, Occupancy, Reader};
-use crate::engine::{BlockRow, JobKind, JobStep, Phase};
+use crate::engine::journal::{Names, Needs, Occupancy, Reader};
+use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
-use crate::window::Resource;
+use crate::window::{Resource, SlotRef};
 use std::io::{self, Write};
 
 /// Task types that have a ready queue.
@@ -244,6 +244,28 @@ impl<F: Form, W: Write> Export<F, W> {
         self.pen.make_room();
         self.form.slice(&mut self.pen, &slice);
     }
+}
+
+/// Name ids below this belong to the runtime; kernels follow.
+const FIRST_KERNEL: u64 = 32;
+/// Name id of tasks without kernel and label.
+const UNNAMED: u64 = 7;
+
+fn phase_name(phase: Phase) -> (&'static str, u64) {
+    match phase {
+        Phase::Working => ("submit", 1),
+        Phase::Waiting => ("waits for submit_at", 2),
+        Phase::Blocked(Resource::Window) => ("window full", 3),
+        Phase::Blocked(Resource::Heap) => ("heap full", 4),
+        Phase::Blocked(Resource::Deps) => ("dependency entries used up", 5),
+        Phase::Blocked(Resource::Tensors) => ("tensor-map entries used up", 6),
+    }
+}
+
+impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
+    fn needs(&self) -> Needs {
+        Needs { levels: true, ..Needs::default() }
+    }
 
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Names) {
@@ -273,16 +295,39 @@ impl<F: Form, W: Write> Export<F, W> {
         self.form.slice(&mut self.pen, &slice);
     }
 
-    fn job(&mut self, kind: JobKind, cost: u64, task: TaskId, now: u64) {
+    #[inline]
+    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+        self.change_ready(kind, now, |ready| ready + 1);
+    }
+
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        if placed.is_last {
+            self.change_ready(placed.kind, now, |ready| ready.saturating_sub(1));
+        }
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        self.change_ready(kind, now, |ready| ready.saturating_sub(1));
+    }
+
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let JobStep::Begun(cost @ 1..) = step else { return };
         let to = now.saturating_add(cost);
         let thread = self.threads.iter().position(|&free_at| free_at <= now).expect("a thread took the job");
         self.threads[thread] = to;
-        let name = match kind {
+        let name = match job.kind {
             JobKind::Admit => ("admit", 8),
             JobKind::Complete => ("complete", 9),
             JobKind::Dispatch => ("dispatch", 10),
         };
-        self.runtime_slice(Lane::Scheduler(thread as u32), name, (now, to), Some(task));
+        self.runtime_slice(Lane::Scheduler(thread as u32), name, (now, to), Some(job.task));
+    }
+
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        self.runtime_slice(Lane::Orchestrator, phase_name(phase), (from, now), None);
     }
 
     #[inline]
@@ -291,46 +336,6 @@ impl<F: Form, W: Write> Export<F, W> {
         self.set(first, occupancy.window, now);
         self.set(first + 1, occupancy.heap, now);
         self.set(first + 2, occupancy.deps, now);
-    }
-}
-
-/// Name ids below this belong to the runtime; kernels follow.
-const FIRST_KERNEL: u64 = 32;
-/// Name id of tasks without kernel and label.
-const UNNAMED: u64 = 7;
-
-fn phase_name(phase: Phase) -> (&'static str, u64) {
-    match phase {
-        Phase::Working => ("submit", 1),
-        Phase::Waiting => ("waits for submit_at", 2),
-        Phase::Blocked(Resource::Window) => ("window full", 3),
-        Phase::Blocked(Resource::Heap) => ("heap full", 4),
-        Phase::Blocked(Resource::Deps) => ("dependency entries used up", 5),
-        Phase::Blocked(Resource::Tensors) => ("tensor-map entries used up", 6),
-    }
-}
-
-impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
-    fn needs(&self) -> Needs {
-        Needs { levels: true, ..Needs::default() }
-    }
-
-    #[inline]
-    fn read(&mut self, event: &Event<'_>, now: u64, names: &Names) {
-        match event {
-            Event::Block(row) => self.block(row, names),
-            Event::Ready { kind, .. } => self.change_ready(*kind, now, |ready| ready + 1),
-            Event::Placed(placed) if placed.is_last => {
-                self.change_ready(placed.kind, now, |ready| ready.saturating_sub(1));
-            }
-            Event::Withdrawn(kind) => self.change_ready(*kind, now, |ready| ready.saturating_sub(1)),
-            Event::Job(job, JobStep::Begun(cost @ 1..)) => self.job(job.kind, *cost, job.task, now),
-            Event::Orchestrator(phase, from) => {
-                self.runtime_slice(Lane::Orchestrator, phase_name(*phase), (*from, now), None);
-            }
-            Event::Occupied(ring, occupancy) => self.occupied(*ring, occupancy, now),
-            _ => {}
-        }
     }
 }
 

@@ -173,7 +173,7 @@ impl PackedPath {
         if let Some(worker) = step.worker {
             record.number(worker.0.into());
         }
-        self.bytes.extend_from_slice(record.bytes());
+        record.append_to(&mut self.bytes);
         if self.bytes.len() > PATH_BYTES {
             self.bytes = Vec::new();
             self.is_too_long = true;

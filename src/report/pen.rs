@@ -93,6 +93,9 @@ impl<W: Write> Pen<W> {
     #[inline]
     pub(super) fn number(&mut self, number: u64) {
         const EIGHT_DIGITS: u64 = 100_000_000;
+        if number < 10 {
+            return self.byte(b'0' + number as u8);
+        }
         if number < EIGHT_DIGITS {
             return self.short_number(number);
         }

@@ -6,10 +6,10 @@
 use super::spread::Curve;
 use super::tracks::{Span, Track};
 use super::varint::{Record, push, zigzag};
-use crate::engine::journal::{Event, Names, Needs, Occupancy, Reader, Submitted};
-use crate::engine::{BlockRow, JobKind, JobStep, Phase, SchedulerJob};
+use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
+use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
-use crate::window::Resource;
+use crate::window::{Resource, SlotRef};
 
 /// Blocks on workers, and tasks, that are kept one by one.
 const DETAILED_BLOCKS: u64 = 2_000_000;
@@ -154,7 +154,7 @@ impl Tasks {
         }
         let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
         record.number(producers.map_or(0, |producers| producers.len() as u64 + 1));
-        self.bytes.extend_from_slice(record.bytes());
+        record.append_to(&mut self.bytes);
         self.submit = now;
         self.count += 1;
         let before = self.bytes.len();
@@ -182,10 +182,13 @@ fn phase_label(phase: Phase) -> u32 {
     }
 }
 
-impl Timeline {
-    /// A block ran.
+impl Reader for Timeline {
+    fn needs(&self) -> Needs {
+        Needs { tasks: true, levels: true, causes: false }
+    }
+
     #[inline]
-    pub fn block(&mut self, row: &BlockRow) {
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
         if !in_detail && !self.tasks.bytes.is_empty() {
@@ -214,12 +217,32 @@ impl Timeline {
         }
     }
 
-    /// The run ended.
-    pub fn end_at(&mut self, now: u64) {
-        self.end = now;
+    #[inline]
+    fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
+        if self.is_detailed() {
+            self.tasks.add(submitted, now);
+        }
     }
 
-    fn job(&mut self, job: &SchedulerJob, cost: u64, now: u64) {
+    #[inline]
+    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+        self.set_ready(kind, now, |ready| ready + 1);
+    }
+
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        if placed.is_last {
+            self.set_ready(placed.kind, now, |ready| ready.saturating_sub(1));
+        }
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        self.set_ready(kind, now, |ready| ready.saturating_sub(1));
+    }
+
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let JobStep::Begun(cost @ 1..) = step else { return };
         let label = match job.kind {
             JobKind::Admit => 0,
             JobKind::Complete => 1,
@@ -229,6 +252,13 @@ impl Timeline {
         let thread = self.thread(now, to);
         let span = Span { from: now, to, task: job.task.0, part: 0, label, extra: label.into() };
         self.runtime_span(Some(thread), &span);
+    }
+
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let label = phase_label(phase);
+        let span = Span { from, to: now, task: self.tasks.count, part: 0, label, extra: label.into() };
+        self.runtime_span(None, &span);
     }
 
     #[inline]
@@ -243,32 +273,8 @@ impl Timeline {
         curves.deps.set(occupancy.deps, now);
         self.tensors.set(occupancy.tensors, now);
     }
-}
 
-impl Reader for Timeline {
-    fn needs(&self) -> Needs {
-        Needs { tasks: true, levels: true, causes: false }
-    }
-
-    #[inline]
-    fn read(&mut self, event: &Event<'_>, now: u64, _names: &Names) {
-        match event {
-            Event::Block(row) => self.block(row),
-            Event::Submitted(submitted) if self.is_detailed() => self.tasks.add(submitted, now),
-            Event::Ready { kind, .. } => self.set_ready(*kind, now, |ready| ready + 1),
-            Event::Placed(placed) if placed.is_last => {
-                self.set_ready(placed.kind, now, |ready| ready.saturating_sub(1));
-            }
-            Event::Withdrawn(kind) => self.set_ready(*kind, now, |ready| ready.saturating_sub(1)),
-            Event::Job(job, JobStep::Begun(cost @ 1..)) => self.job(job, *cost, now),
-            Event::Orchestrator(phase, from) => {
-                let label = phase_label(*phase);
-                let span = Span { from: *from, to: now, task: self.tasks.count, part: 0, label, extra: label.into() };
-                self.runtime_span(None, &span);
-            }
-            Event::Occupied(ring, occupancy) => self.occupied(*ring, occupancy, now),
-            Event::Finished => self.end_at(now),
-            _ => {}
-        }
+    fn finished(&mut self, now: u64) {
+        self.end = now;
     }
 }

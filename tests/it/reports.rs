@@ -20,7 +20,9 @@ impl Observer for Rows {
 }
 
 /// A run with its critical path, step by step and in numbers.
-fn with_path(run: impl FnOnce(&mut Journal) -> Result<Report, RunError>) -> Option<(Report, Vec<PathStep>, PathReport)> {
+fn with_path(
+    run: impl FnOnce(&mut Journal) -> Result<Report, RunError>,
+) -> Option<(Report, Vec<PathStep>, PathReport)> {
     let (report, path, names) = read_along(PathRecorder::new(Vec::new()), run);
     let (report, steps) = (report.ok()?, path.finish(&names));
     let mut sums = PathSums::default();
@@ -89,7 +91,9 @@ fn blame_adds_up_when_completions_are_taken_together() {
         .map(|seed| {
             let (program, mut machine) = programs::random(seed);
             machine.rules.completion_batch = 1 + seed as u32 % 5;
-            let Some((report, steps, path)) = with_path(|journal| simulate(&program, &machine, journal)) else { return 0 };
+            let Some((report, steps, path)) = with_path(|journal| simulate(&program, &machine, journal)) else {
+                return 0;
+            };
             assert!(steps.windows(2).all(|pair| pair[0].to == pair[1].from), "seed {seed}");
             assert_eq!(path.blame.values().sum::<u64>(), report.makespan, "seed {seed}");
             1

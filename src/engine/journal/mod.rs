@@ -1,27 +1,30 @@
 //! A run written down while it goes on, and read by others.
 //!
 //! ```text
-//! engine ─▶ Journal ── full pages ──▶ one thread a Reader: Page ─▶ Event ─▶ its report
-//!              ▲                              │
-//!              └────── pages to use again ────┘
+//! engine ─▶ Journal ── full pages ──▶ one thread a Reader ─▶ its report
+//!              ▲                          │
+//!              └─── pages to use again ───┘
 //! ```
 //!
 //! The thread of the engine only appends a few words an event; everything that reports make of them happens behind it. Pages are
 //! of bounded size and number: who reads slowly holds the engine up, and memory does not grow with the run.
 
-mod event;
+mod facts;
 mod words;
 
-pub use event::{Event, Names, Occupancy, Submitted};
-pub(super) use words::Page;
+pub use facts::{Names, Occupancy, Submitted};
+use words::Page;
 
+use super::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
+use crate::id::{TaskId, TaskType};
+use crate::window::SlotRef;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 /// Pages that may wait for a reader.
-const MOST_WAITING: usize = 8;
+const MOST_WAITING: usize = 4;
 
 /// What a reader wants to know beside the rows of the schedule; the rest is not written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,13 +37,82 @@ pub struct Needs {
     pub causes: bool,
 }
 
-/// Makes something of what is in a journal, on a thread of its own.
+/// Makes something of what is in a journal, on a thread of its own. The calls are those of an [`Observer`](super::Observer), with
+/// copies of what an observer sees in the window; every one does nothing by default.
 pub trait Reader: Send + 'static {
     /// What it wants to know.
     fn needs(&self) -> Needs;
 
-    /// Something happened at this cycle. Names are known from the first event that uses them on.
-    fn read(&mut self, event: &Event<'_>, now: u64, names: &Names);
+    /// A block started on a worker; its names are known.
+    #[inline]
+    fn block(&mut self, row: &BlockRow, names: &Names) {
+        let _ = (row, names);
+    }
+
+    /// A task was published.
+    #[inline]
+    fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
+        let _ = (submitted, now);
+    }
+
+    /// A task became READY, or is to be run once more.
+    #[inline]
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        let _ = (task, slot, kind, now);
+    }
+
+    /// A READY task was dropped or removed before all its blocks were placed.
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        let _ = (kind, now);
+    }
+
+    /// A block was given to workers.
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        let _ = (placed, now);
+    }
+
+    /// A job of the scheduler was queued, begun or done.
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let _ = (job, step, now);
+    }
+
+    /// A job was queued, begun and done without cost, one right after the other.
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        let _ = (job, now);
+    }
+
+    /// The orchestrator did this from a cycle to now.
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let _ = (phase, from, now);
+    }
+
+    /// Something of a ring was taken or returned.
+    #[inline]
+    fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        let _ = (ring, occupancy, now);
+    }
+
+    /// A task is CONSUMED.
+    #[inline]
+    fn consumed(&mut self) {}
+
+    /// The policy acts by itself.
+    #[inline]
+    fn policy_acts(&mut self) {}
+
+    /// The start of its parent no longer holds the task in this slot back.
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        let _ = (slot, now);
+    }
+
+    /// The run is over.
+    fn finished(&mut self, now: u64) {
+        let _ = now;
+    }
 
     /// A page was read to its end: the moment for what need not be done at once.
     fn turn(&mut self, names: &Names) {
@@ -95,7 +167,7 @@ impl Journal {
     pub fn new() -> Journal {
         let (give_back, used) = mpsc::channel();
         Journal {
-            page: Page::default(),
+            page: Page::empty(),
             needs: Needs::default(),
             now: 0,
             job_end: usize::MAX,
@@ -163,8 +235,7 @@ impl Journal {
         if let Some(sign) = &mut self.sign_of_life {
             sign(self.n_blocks, self.now);
         }
-        let mut empty = self.used.try_recv().unwrap_or_default();
-        empty.clear();
+        let empty = self.used.try_recv().map_or_else(|_| Page::empty(), Page::wiped);
         let full = Arc::new(std::mem::replace(&mut self.page, empty));
         // A reader that is gone has panicked, which `close` tells; the others read on.
         self.readers.retain(|reader| reader.send(Arc::clone(&full)).is_ok());
@@ -196,7 +267,7 @@ pub fn read_along<R: Reader, T>(reader: R, run: impl FnOnce(&mut Journal) -> T) 
 mod tests {
     use super::*;
     use crate::config::Machine;
-    use crate::engine::{BlockRow, Observer, simulate};
+    use crate::engine::{Observer, simulate};
     use crate::workload;
 
     /// Counts rows, and may fall over one.
@@ -210,12 +281,10 @@ mod tests {
             Needs { tasks: true, levels: true, causes: true }
         }
 
-        fn read(&mut self, event: &Event<'_>, _now: u64, names: &Names) {
-            if let Event::Block(row) = event {
-                self.rows.push(*row);
-                row.kernel.inspect(|&kernel| assert!(!names.name(kernel).is_empty()));
-                assert_ne!(self.rows.len(), self.panics_at, "told to");
-            }
+        fn block(&mut self, row: &BlockRow, names: &Names) {
+            self.rows.push(*row);
+            row.kernel.inspect(|&kernel| assert!(!names.name(kernel).is_empty()));
+            assert_ne!(self.rows.len(), self.panics_at, "told to");
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! The cycle is a word of its own and only written when it changes, because much happens at one cycle.
 
-use super::event::{Event, Names, Occupancy, Submitted};
+use super::facts::{Names, Occupancy, Submitted};
 use super::{Journal, Reader};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Words of a page; an event with many producers may take it beyond that.
-const PAGE_WORDS: usize = 1 << 13;
+const PAGE_WORDS: usize = 1 << 15;
 /// Words of the largest event without producers, and of a cycle before it.
 const MOST_WORDS: usize = 10;
 
@@ -51,18 +51,22 @@ const LEADER: u32 = 9;
 const LEADERS: u64 = (1 << 23) - 1;
 
 /// Part of a journal.
-#[derive(Default)]
-pub(in crate::engine) struct Page {
+pub(super) struct Page {
     words: Vec<u64>,
     /// Names that are new in it.
     names: Vec<Arc<str>>,
 }
 
 impl Page {
-    pub(super) fn clear(&mut self) {
+    pub(super) fn empty() -> Page {
+        Page { words: Vec::with_capacity(PAGE_WORDS), names: Vec::new() }
+    }
+
+    /// The same page to be used again.
+    pub(super) fn wiped(mut self) -> Page {
         self.words.clear();
-        self.words.reserve_exact(PAGE_WORDS);
         self.names.clear();
+        self
     }
 
     /// Tells `reader` everything; `now` and `names` go on from page to page.
@@ -72,10 +76,9 @@ impl Page {
         while let [head, after @ ..] = rest {
             rest = after;
             if *head == CYCLE {
-                *now = take::<1>(&mut rest)[0];
+                [*now] = take(&mut rest);
             } else {
-                let mut tell = |event: &Event<'_>| reader.read(event, *now, names);
-                rest = read_event(*head, rest, &mut tell);
+                rest = tell(*head, rest, reader, *now, names);
             }
         }
     }
@@ -89,8 +92,17 @@ fn take<const N: usize>(rest: &mut &[u64]) -> [u64; N] {
     *words
 }
 
+/// The type in a first word.
+#[inline]
 fn kind(head: u64) -> TaskType {
-    TaskType::ALL[(head >> 4 & 7) as usize]
+    match head >> 4 & 7 {
+        0 => TaskType::Mix,
+        1 => TaskType::Cube,
+        2 => TaskType::Vector,
+        3 => TaskType::AiCpu,
+        4 => TaskType::Accelerator,
+        _ => TaskType::None,
+    }
 }
 
 #[inline]
@@ -106,72 +118,80 @@ fn number(symbol: Option<Symbol>) -> u64 {
 
 /// Tells one event and returns the words behind it.
 #[inline]
-fn read_event<'a>(head: u64, mut rest: &'a [u64], tell: &mut impl FnMut(&Event<'_>)) -> &'a [u64] {
+fn tell<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64, names: &Names) -> &'a [u64] {
     let high = (head >> 32) as u32;
     match head & 15 {
         BLOCK => {
-            let [task, submit, ready, start, end, names] = take(&mut rest);
+            let [task, submit, ready, start, end, symbols] = take(&mut rest);
             let (worker, kind) = (WorkerId((head >> 8) as u32 & 0xff_ffff), kind(head));
-            let (task, name, kernel) = (TaskId(task), symbol(names), symbol(names >> 32));
-            tell(&Event::Block(BlockRow { task, block: high, worker, submit, ready, start, end, name, kernel, kind }));
+            let (task, name, kernel) = (TaskId(task), symbol(symbols), symbol(symbols >> 32));
+            reader.block(&BlockRow { task, block: high, worker, submit, ready, start, end, name, kernel, kind }, names);
         }
         SUBMITTED => {
-            let [task, names, counts] = take(&mut rest);
+            let [task, symbols, counts] = take(&mut rest);
             let (producers, after) = rest.split_at((counts >> 32) as usize);
             rest = after;
-            let (name, kernel) = (symbol(names), symbol(names >> 32));
+            let (name, kernel) = (symbol(symbols), symbol(symbols >> 32));
             let (task, kind, blocks) = (TaskId(task), kind(head), counts as u32);
-            tell(&Event::Submitted(Submitted { task, slot: high, kind, name, kernel, blocks, producers }));
+            reader.submitted(&Submitted { task, slot: high, kind, name, kernel, blocks, producers }, now);
         }
-        READY => tell(&Event::Ready { task: TaskId(take::<1>(&mut rest)[0]), slot: high, kind: kind(head) }),
-        WITHDRAWN => tell(&Event::Withdrawn(kind(head))),
+        READY => {
+            let [task] = take(&mut rest);
+            reader.ready(TaskId(task), high, kind(head), now);
+        }
+        WITHDRAWN => reader.withdrawn(kind(head), now),
         PLACED => {
             let [task, crew, third] = take(&mut rest);
             let crew = [crew as u32, (crew >> 32) as u32, third as u32];
-            let (size, is_last) = ((head >> 8 & 3) as usize, head >> 10 & 1 == 1);
-            tell(&Event::Placed(Placed {
-                slot: high,
-                task: TaskId(task),
-                kind: kind(head),
-                is_last,
-                crew: &crew[..size],
-            }));
+            let (task, kind, is_last) = (TaskId(task), kind(head), head >> 10 & 1 == 1);
+            let crew = &crew[..(head >> 8 & 3) as usize];
+            reader.placed(&Placed { slot: high, task, kind, is_last, crew }, now);
         }
-        JOB => return read_job(head, rest, tell),
-        ORCHESTRATOR => tell(&Event::Orchestrator(phase(head >> 4 & 7), take::<1>(&mut rest)[0])),
+        JOB => return tell_job(head, rest, reader, now),
+        ORCHESTRATOR => {
+            let [from] = take(&mut rest);
+            reader.orchestrator(phase(head >> 4 & 7), from, now);
+        }
         OCCUPIED => {
             let [window, heap, deps, tensors] = take(&mut rest);
-            tell(&Event::Occupied(high, Occupancy { window, heap, deps, tensors }));
+            reader.occupied(high, &Occupancy { window, heap, deps, tensors }, now);
         }
-        CONSUMED => tell(&Event::Consumed),
-        POLICY_ACTS => tell(&Event::PolicyActs),
-        CHILD_RELEASED => tell(&Event::ChildReleased(high)),
-        FINISHED => tell(&Event::Finished),
+        CONSUMED => reader.consumed(),
+        POLICY_ACTS => reader.policy_acts(),
+        CHILD_RELEASED => reader.child_released(high, now),
+        FINISHED => reader.finished(now),
         other => unreachable!("no event is written as {other}"),
     }
     rest
 }
 
 #[inline]
-fn read_job<'a>(head: u64, mut rest: &'a [u64], tell: &mut impl FnMut(&Event<'_>)) -> &'a [u64] {
+fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64) -> &'a [u64] {
     let [task] = take(&mut rest);
-    let leader = (head >> LEADER & LEADERS) as u32;
-    let job = SchedulerJob {
-        kind: JobKind::ALL[(head >> 4 & 3) as usize],
-        slot: (head >> 32) as u32,
-        task: TaskId(task),
-        worker: leader.checked_sub(1).map(WorkerId),
+    let kind = match head >> 4 & 3 {
+        0 => JobKind::Admit,
+        1 => JobKind::Complete,
+        _ => JobKind::Dispatch,
     };
+    let leader = (head >> LEADER & LEADERS) as u32;
+    let worker = leader.checked_sub(1).map(WorkerId);
+    let job = SchedulerJob { kind, slot: (head >> 32) as u32, task: TaskId(task), worker };
     match head & STEPS {
-        QUEUED => tell(&Event::Job(job, JobStep::Queued)),
-        BEGUN => tell(&Event::Job(job, JobStep::Begun(take::<1>(&mut rest)[0]))),
-        JOINED => tell(&Event::Job(job, JobStep::Joined(take::<1>(&mut rest)[0]))),
-        DONE => tell(&Event::Job(job, JobStep::Done)),
-        TAKEN => {
-            tell(&Event::Job(job, JobStep::Queued));
-            tell(&Event::Job(job, JobStep::Begun(0)));
+        QUEUED => reader.job(&job, JobStep::Queued, now),
+        BEGUN => {
+            let [cost] = take(&mut rest);
+            reader.job(&job, JobStep::Begun(cost), now);
         }
-        _ => tell(&Event::JobAtOnce(job)),
+        JOINED => {
+            let [cost] = take(&mut rest);
+            reader.job(&job, JobStep::Joined(cost), now);
+        }
+        DONE => reader.job(&job, JobStep::Done, now),
+        TAKEN => {
+            reader.job(&job, JobStep::Queued, now);
+            reader.job(&job, JobStep::Begun(0), now);
+        }
+        _ => reader.job_at_once(&job, now),
     }
     rest
 }
@@ -238,6 +258,11 @@ impl Journal {
 impl Observer for Journal {
     fn watches(&self) -> bool {
         !self.readers.is_empty() || self.sign_of_life.is_some()
+    }
+
+    #[inline]
+    fn heeds(&self, step: JobStep) -> bool {
+        self.needs.causes || self.needs.levels && matches!(step, JobStep::Begun(1..))
     }
 
     fn journal(&mut self) -> Option<&mut Journal> {
@@ -308,20 +333,19 @@ impl Observer for Journal {
 
     #[inline]
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        if !self.heeds(step) {
+            return;
+        }
         let leader = job.worker.map_or(0, |leader| u64::from(leader.0) + 1);
         let head = JOB | (job.kind as u64) << 4 | leader << LEADER | u64::from(job.slot) << 32;
         let task = job.task;
         match step {
-            JobStep::Begun(cost @ 1..) if self.needs.levels || self.needs.causes => {
-                self.write(now, [head | BEGUN, task.0, cost]);
-            }
-            _ if !self.needs.causes => {}
             JobStep::Queued => {
                 self.write(now, [head | QUEUED, task.0]);
                 self.job_end = self.page.words.len();
             }
             JobStep::Begun(cost) => {
-                if !self.amend_job(head | QUEUED, head | TAKEN, task, now) {
+                if cost > 0 || !self.amend_job(head | QUEUED, head | TAKEN, task, now) {
                     self.write(now, [head | BEGUN, task.0, cost]);
                 }
             }

@@ -1,47 +1,8 @@
-//! What a journal tells its readers.
+//! What a journal copies from the window for its readers.
 
-use crate::engine::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::window::SlotRef;
 use std::sync::Arc;
-
-/// Something that happened; see [`crate::engine::Observer`] for what each means.
-#[derive(Clone, Debug)]
-pub enum Event<'a> {
-    /// A block started on a worker.
-    Block(BlockRow),
-    /// A task was published.
-    Submitted(Submitted<'a>),
-    /// A task became READY, or is to be run once more.
-    Ready {
-        /// The task.
-        task: TaskId,
-        /// Where it lives.
-        slot: SlotRef,
-        /// What it runs on.
-        kind: TaskType,
-    },
-    /// A READY task of this type was dropped or removed.
-    Withdrawn(TaskType),
-    /// A block was given to workers.
-    Placed(Placed<'a>),
-    /// A job of the scheduler was queued, begun or done.
-    Job(SchedulerJob, JobStep),
-    /// A job was queued, begun and done without cost, one right after the other.
-    JobAtOnce(SchedulerJob),
-    /// The orchestrator did this from a cycle to now.
-    Orchestrator(Phase, u64),
-    /// Something of this ring was taken or returned.
-    Occupied(u32, Occupancy),
-    /// A task is CONSUMED.
-    Consumed,
-    /// The policy acts by itself.
-    PolicyActs,
-    /// The start of its parent no longer holds the task in this slot back.
-    ChildReleased(SlotRef),
-    /// The run is over.
-    Finished,
-}
 
 /// A task at its publication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
