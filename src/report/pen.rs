@@ -134,11 +134,11 @@ const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 /// The eight digits of a number below 10^8, the first in the lowest byte: halves, quarters and digits all at once.
 #[inline]
 fn eight_digits(number: u64) -> u64 {
-    let halves = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (halves * 10_486 >> 20) & 0x7f_0000_007f;
-    let pairs = hundreds | (halves - 100 * hundreds) << 16;
-    let tens = (pairs * 103 >> 10) & 0x000f_000f_000f_000f;
-    (tens | (pairs - 10 * tens) << 8) + ZEROS
+    let halves = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x7f_0000_007f;
+    let pairs = hundreds | ((halves - 100 * hundreds) << 16);
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    (tens | ((pairs - 10 * tens) << 8)) + ZEROS
 }
 
 #[cfg(test)]
