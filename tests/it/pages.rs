@@ -1,7 +1,7 @@
 //! Names from a trace are text in a page, whatever they contain.
 
 use ptosim::config::Machine;
-use ptosim::engine::{read_along, simulate};
+use ptosim::engine::{Journal, read_along, simulate};
 use ptosim::report::{PackedPath, PathRecorder, PathSums, Recording, Report, Timeline, write_html};
 use ptosim::workload;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn page(names: &[String], window: u64) -> (Report, String) {
     let program = workload::open(path.to_str().expect("a plain path")).expect("a trace");
     let mut machine = Machine::default();
     machine.limits.window = window;
-    let run = |journal: &mut _| simulate(program.as_ref(), &machine, journal).expect("it runs");
+    let run = |journal: &mut Journal| simulate(program.as_ref(), &machine, journal).expect("it runs");
     let (mut report, mut timeline, names) = read_along(Timeline::new(), run);
     let (_, path, _) = read_along(PathRecorder::new(Vec::new()), run);
     let (mut packed, mut sums) = (PackedPath::default(), PathSums::default());
