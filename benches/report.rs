@@ -16,7 +16,32 @@ fn outputs(criterion: &mut Criterion) {
     };
     group.bench_function("none", |bencher| bencher.iter(|| run(&mut ())));
     group.bench_function("schedule_csv", |bencher| {
-        bencher.iter(|| run(&mut report::ScheduleWriter::new(std::io::sink())));
+        bencher.iter(|| {
+            let schedule = report::ScheduleWriter::new(std::io::sink());
+            engine::read_along(schedule, |journal| run(journal)).1.finish().expect("a sink takes everything")
+        });
+    });
+    group.bench_function("perfetto", |bencher| {
+        bencher.iter(|| {
+            let export = report::Export::new(report::Perfetto::default(), std::io::sink(), "random", &machine, None);
+            engine::read_along(export, |journal| run(journal)).1.finish().expect("a sink takes everything")
+        });
+    });
+    group.bench_function("chrome", |bencher| {
+        bencher.iter(|| {
+            let export = report::Export::new(report::Chrome::default(), std::io::sink(), "random", &machine, None);
+            engine::read_along(export, |journal| run(journal)).1.finish().expect("a sink takes everything")
+        });
+    });
+    group.bench_function("timeline", |bencher| {
+        bencher.iter(|| engine::read_along(report::Timeline::new(), |journal| run(journal)).1.is_detailed());
+    });
+    group.bench_function("critical_path", |bencher| {
+        bencher.iter(|| {
+            let path = report::PathRecorder::new(report::PathWriter::<std::io::Sink>::new(true, None));
+            let (_, path, names) = engine::read_along(path, |journal| run(journal));
+            path.finish(&names).report(&names).steps
+        });
     });
     group.bench_function("json", |bencher| {
         bencher.iter(|| serde_json::to_string(&run(&mut ())).expect("a report is JSON").len());

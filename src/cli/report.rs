@@ -2,10 +2,10 @@
 
 use super::diff::load;
 use super::{Ending, Failure};
-use ptosim::engine::{BlockRow, Observer};
+use ptosim::engine::BlockRow;
+use ptosim::engine::journal::{Names, Reader};
 use ptosim::id::{TaskId, TaskType, WorkerId};
-use ptosim::report::{Output, Recording, Timeline, write_html};
-use ptosim::workload::Symbols;
+use ptosim::report::{Output, PackedPath, Recording, Timeline, write_html};
 use std::path::Path;
 
 /// Make a report from a result file
@@ -33,7 +33,8 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let mut output = Output::open(&args.html)?;
     let workers = report.machine.workers.total();
     let mut timeline = args.schedule.as_deref().map(|path| timeline(path, workers, report.finish)).transpose()?;
-    let recording = timeline.as_mut().map(|timeline| Recording { timeline, path: &[] });
+    let (path, names) = (&PackedPath::default(), &Names::default());
+    let recording = timeline.as_mut().map(|timeline| Recording { timeline, path, names });
     write_html(&report, recording, &mut output).map_err(|source| Output::error(&args.html, source))?;
     output.commit()?;
     Ok(Ending::Good)
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
     let wrong = |line: u64, problem: String| Failure::Usage(format!("{path}:{line}: {problem}"));
     let mut reader = csv::Reader::from_path(path).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
-    let (mut timeline, names) = (Timeline::new(), Symbols::default());
+    let (mut timeline, names) = (Timeline::new(), Names::default());
     let mut free = vec![0; workers as usize];
     for (index, row) in reader.deserialize::<[u64; 7]>().enumerate() {
         let line = index as u64 + 2;
@@ -61,6 +62,6 @@ fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
             BlockRow { task, block, worker, submit, ready, start, end, name: None, kernel: None, kind: TaskType::None };
         timeline.block(&row, &names);
     }
-    timeline.finished(&names, end);
+    timeline.finished(end);
     Ok(timeline)
 }

@@ -2,16 +2,14 @@
 
 use super::Failure;
 use ptosim::config::Machine;
-use ptosim::engine::{BlockRow, JobStep, Observer, Phase, Placed, SchedulerJob};
+use ptosim::engine::journal::{Names, Reading};
+use ptosim::engine::{Journal, RunError};
 use ptosim::graph::Graph;
-use ptosim::id::{TaskId, TaskType};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathReport, PathStep, Perfetto, Recording, Report, Timeline,
-    write_dot, write_html, write_paths,
+    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
+    Timeline, write_dot, write_html,
 };
-use ptosim::sync::Local;
-use ptosim::window::{SlotRef, Window};
-use ptosim::workload::{Symbols, Workload};
+use ptosim::workload::Workload;
 use std::io;
 
 /// The options that ask for such reports.
@@ -63,29 +61,36 @@ impl ReportArgs {
     }
 }
 
-/// What is recorded and written for them.
-#[derive(Default)]
+/// What reads along in a run, and the files that are written after it.
 pub struct Reports {
-    timeline: Option<Timeline>,
-    path: Option<PathRecorder>,
-    /// What the recorder found, after the run.
-    found: Option<(Vec<PathStep>, Symbols)>,
-    chrome: Option<Export<Chrome, Output>>,
-    perfetto: Option<Export<Perfetto, Output>>,
+    journal: Journal,
+    schedule: Option<Reading<ScheduleWriter<Output>>>,
+    chrome: Option<Reading<Export<Chrome, Output>>>,
+    perfetto: Option<Reading<Export<Perfetto, Output>>>,
+    timeline: Option<Reading<Timeline>>,
+    path: Option<Reading<PathRecorder<PathWriter<Output>>>>,
+    /// The path, after the run.
+    found: Option<PathWriter<Output>>,
     html: Option<Output>,
-    critical_path: Option<Output>,
     dot: Option<Output>,
+    /// The graph, if it is needed; with arrows or a drawing before the run already.
     graph: Option<Graph>,
+    needs_graph: bool,
 }
 
 impl Reports {
     /// Opens the files, before the run.
-    pub fn open(args: &ReportArgs, workload: &dyn Workload, machine: &Machine) -> Result<Reports, Failure> {
+    pub fn open(
+        args: &ReportArgs,
+        schedule: Option<Output>,
+        workload: &dyn Workload,
+        machine: &Machine,
+    ) -> Result<Reports, Failure> {
         let open = |path: &Option<String>| path.as_deref().map(Output::open).transpose();
         let (html, critical_path, dot) = (open(&args.html)?, open(&args.critical_path)?, open(&args.dot)?);
         let (chrome, perfetto) = (open(&args.chrome)?, open(&args.perfetto)?);
         let load = || Graph::load(workload, machine);
-        let graph = if dot.is_some() || critical_path.is_some() { Some(load()?) } else { None };
+        let graph = if dot.is_some() { Some(load()?) } else { None };
         if let (Some(path), Some(graph)) = (&args.dot, &graph)
             && graph.tasks.len() > MOST_TASKS
         {
@@ -97,51 +102,92 @@ impl Reports {
         let arrows = || if args.flows { load().map(Some) } else { Ok(None) };
         let name = workload.name();
         let chrome = chrome.map(|output| Ok(Export::new(Chrome::default(), output, &name, machine, arrows()?)));
+        let chrome = chrome.transpose().map_err(|error: RunError| Failure::from(error))?;
         let perfetto = perfetto.map(|output| Ok(Export::new(Perfetto::default(), output, &name, machine, arrows()?)));
+        let perfetto = perfetto.transpose().map_err(|error: RunError| Failure::from(error))?;
+        let mut journal = Journal::new();
+        let needs_graph = critical_path.is_some() && graph.is_none();
+        let path = (html.is_some() || critical_path.is_some())
+            .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
         Ok(Reports {
-            timeline: html.is_some().then(Timeline::new),
-            path: (html.is_some() || critical_path.is_some()).then(PathRecorder::new),
+            timeline: html.is_some().then(|| journal.add(Timeline::new())),
+            path: path.map(|path| journal.add(path)),
+            chrome: chrome.map(|export| journal.add(export)),
+            perfetto: perfetto.map(|export| journal.add(export)),
+            schedule: schedule.map(|output| journal.add(ScheduleWriter::new(output))),
+            journal,
             found: None,
-            chrome: chrome.transpose().map_err(|error: ptosim::engine::RunError| Failure::from(error))?,
-            perfetto: perfetto.transpose().map_err(|error: ptosim::engine::RunError| Failure::from(error))?,
             html,
-            critical_path,
             dot,
             graph,
+            needs_graph,
         })
     }
 
-    /// Whether nothing watches the run.
-    pub fn is_idle(&self) -> bool {
-        self.timeline.is_none() && self.path.is_none() && self.chrome.is_none() && self.perfetto.is_none()
+    /// Runs something that tells the journal what happens. What is not found out by watching is found out beside it.
+    pub fn watch(
+        &mut self,
+        workload: &dyn Workload,
+        machine: &Machine,
+        run: impl FnOnce(&mut Journal) -> Result<Report, Failure>,
+    ) -> Result<Report, Failure> {
+        let Reports { journal, graph, needs_graph, .. } = self;
+        if !*needs_graph {
+            return run(journal);
+        }
+        std::thread::scope(|scope| {
+            let loading = scope.spawn(|| Graph::load(workload, machine));
+            let report = run(journal)?;
+            *graph = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            Ok(report)
+        })
     }
 
-    /// Adds to the report what was found out beside it.
-    pub fn complete(&mut self, report: &mut Report) {
-        self.found = self.path.take().map(PathRecorder::finish);
-        report.path = self.found.as_ref().map(|(steps, names)| PathReport::new(steps, names));
+    /// The journal of the run.
+    pub fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    /// Waits for those who read along, and adds to the report what was found out beside it.
+    pub fn complete(&mut self, report: &mut Report) -> Names {
+        std::mem::take(&mut self.journal).close();
+        let Some(reading) = self.path.take() else { return Names::default() };
+        let (path, names) = reading.end();
+        let path = path.finish(&names);
+        report.path = Some(path.report(&names));
+        self.found = Some(path);
+        names
     }
 
     /// Writes what is left to write; the files are handed on in order to be put into place together.
-    pub fn write(self, args: &ReportArgs, report: &Report, finish: &mut Finish<'_>) -> Result<(), Failure> {
-        let (steps, names) = self.found.unwrap_or_default();
-        if let Some(export) = self.chrome {
-            finish(&args.chrome, export.finish())?;
+    pub fn write(
+        self,
+        (args, schedule): (&ReportArgs, &Option<String>),
+        (report, names): (&Report, &Names),
+        finish: &mut Finish<'_>,
+    ) -> Result<(), Failure> {
+        if let Some(reading) = self.schedule {
+            finish(schedule, reading.end().0.finish())?;
         }
-        if let Some(export) = self.perfetto {
-            finish(&args.perfetto, export.finish())?;
+        if let Some(reading) = self.chrome {
+            finish(&args.chrome, reading.end().0.finish())?;
         }
-        if let (Some(mut output), Some(mut timeline)) = (self.html, self.timeline) {
-            let recording = Recording { timeline: &mut timeline, path: &steps };
+        if let Some(reading) = self.perfetto {
+            finish(&args.perfetto, reading.end().0.finish())?;
+        }
+        let (packed, rows) = self.found.map_or((None, None), |path| (path.packed, path.rows));
+        if let (Some(mut output), Some(reading)) = (self.html, self.timeline) {
+            let (mut timeline, _) = reading.end();
+            let path = &packed.unwrap_or_default();
+            let recording = Recording { timeline: &mut timeline, path, names };
             finish(&args.html, write_html(report, Some(recording), &mut output).map(|()| output))?;
         }
         let Some(graph) = self.graph else { return Ok(()) };
         if let Some(mut output) = self.dot {
             finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
         }
-        if let Some(mut output) = self.critical_path {
-            let written = write_paths(&steps, &names, &graph, &mut output);
-            finish(&args.critical_path, written.map(|()| output))?;
+        if let Some(rows) = rows {
+            finish(&args.critical_path, rows.finish(&graph))?;
         }
         Ok(())
     }
@@ -149,80 +195,3 @@ impl Reports {
 
 /// Takes a file that is complete, or the reason why it is not.
 pub type Finish<'a> = dyn FnMut(&Option<String>, io::Result<Output>) -> Result<(), ptosim::report::OutputError> + 'a;
-
-/// Passes what is told on to everybody who records.
-macro_rules! pass_on {
-    ($self:ident, $call:ident($($argument:expr),*)) => {
-        if let Some(timeline) = &mut $self.timeline {
-            timeline.$call($($argument),*);
-        }
-        if let Some(path) = &mut $self.path {
-            path.$call($($argument),*);
-        }
-        if let Some(chrome) = &mut $self.chrome {
-            chrome.$call($($argument),*);
-        }
-        if let Some(perfetto) = &mut $self.perfetto {
-            perfetto.$call($($argument),*);
-        }
-    };
-}
-
-impl Observer for Reports {
-    #[inline]
-    fn block(&mut self, row: &BlockRow, names: &Symbols) {
-        pass_on!(self, block(row, names));
-    }
-
-    #[inline]
-    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
-        pass_on!(self, submitted(task, slot, window, now));
-    }
-
-    #[inline]
-    fn consumed(&mut self, task: TaskId, now: u64) {
-        pass_on!(self, consumed(task, now));
-    }
-
-    #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
-        pass_on!(self, ready(task, slot, kind, now));
-    }
-
-    fn withdrawn(&mut self, kind: TaskType, now: u64) {
-        pass_on!(self, withdrawn(kind, now));
-    }
-
-    #[inline]
-    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        pass_on!(self, placed(placed, now));
-    }
-
-    #[inline]
-    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
-        pass_on!(self, job(job, step, now));
-    }
-
-    #[inline]
-    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        pass_on!(self, orchestrator(phase, from, now));
-    }
-
-    #[inline]
-    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        pass_on!(self, occupied(ring, window, now));
-    }
-
-    #[inline]
-    fn policy_acts(&mut self, now: u64) {
-        pass_on!(self, policy_acts(now));
-    }
-
-    fn child_released(&mut self, slot: SlotRef, now: u64) {
-        pass_on!(self, child_released(slot, now));
-    }
-
-    fn finished(&mut self, names: &Symbols, now: u64) {
-        pass_on!(self, finished(names, now));
-    }
-}

@@ -1,16 +1,15 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
-use super::observe::{Progress, Watch};
+use super::observe;
 use super::reports::{ReportArgs, Reports};
 use super::threads::ThreadArgs;
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print, refuse_same_file};
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine;
+use ptosim::engine::journal::Names;
 use ptosim::policy::Choice;
-use ptosim::report::{
-    Outcome, Output, OutputError, Report, ScheduleWriter, render, verdict, what_if, wrap, write_json,
-};
+use ptosim::report::{Outcome, Output, OutputError, Report, render, verdict, what_if, wrap, write_json};
 use ptosim::workload::Workload;
 use std::io::{self, BufWriter, Write};
 
@@ -68,11 +67,11 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let choice = args.policy.load(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
-    let mut report = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
+    let (mut report, names) = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
     if args.reports.what_if {
         report.what_if = what_if(&report, |other| engine::simulate_with(workload.as_ref(), other, &choice, &mut ()))?;
     }
-    outputs.commit(args, &report)?;
+    outputs.commit(args, &report, &names)?;
     args.tell(&report)
 }
 
@@ -82,20 +81,17 @@ fn simulate(
     machine: &Machine,
     choice: &Choice,
     outputs: &mut Outputs,
-) -> Result<Report, Failure> {
-    let watch = &mut outputs.watch;
-    let mut report = match args.engine {
-        Engine::Virtual if watch.is_idle() => engine::run_with(workload, machine, choice, &mut ())?,
-        Engine::Virtual => engine::run_with(workload, machine, choice, watch)?,
-        Engine::Threads => args.threads.run(workload, machine, choice, watch)?,
-        Engine::Execute => args.threads.execute(workload, machine, choice, watch)?,
-    };
-    outputs.watch.progress = None;
-    outputs.watch.reports.complete(&mut report);
+) -> Result<(Report, Names), Failure> {
+    let mut report = outputs.reports.watch(workload, machine, |journal| match args.engine {
+        Engine::Virtual => Ok(engine::run_with(workload, machine, choice, journal)?),
+        Engine::Threads => args.threads.run(workload, machine, choice, journal),
+        Engine::Execute => args.threads.execute(workload, machine, choice, journal),
+    })?;
+    let names = outputs.reports.complete(&mut report);
     report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
     report.verdict = verdict(&report);
-    Ok(report)
+    Ok((report, names))
 }
 
 impl Args {
@@ -143,20 +139,22 @@ pub(super) fn text_width() -> usize {
 /// The files a run writes: opened before it, put into place together after it.
 struct Outputs {
     json: Option<Output>,
-    watch: Watch,
+    reports: Reports,
 }
 
 impl Outputs {
     fn open(args: &Args, workload: &dyn Workload, machine: &Machine) -> Result<Outputs, Failure> {
         let json = args.json.as_deref().map(Output::open).transpose()?;
-        let schedule = args.schedule.as_deref().map(Output::open).transpose()?.map(ScheduleWriter::new);
-        let progress = if args.quiet { None } else { Progress::on_terminal() };
-        let reports = Reports::open(&args.reports, workload, machine)?;
-        Ok(Outputs { json, watch: Watch { schedule, progress, reports } })
+        let schedule = args.schedule.as_deref().map(Output::open).transpose()?;
+        let mut reports = Reports::open(&args.reports, schedule, workload, machine)?;
+        if !args.quiet {
+            observe::on_terminal().into_iter().for_each(|sign| reports.journal().show_life(sign));
+        }
+        Ok(Outputs { json, reports })
     }
 
     /// Writes what is left to write, and only when all of it is written puts the files into place.
-    fn commit(self, args: &Args, report: &Report) -> Result<(), Failure> {
+    fn commit(self, args: &Args, report: &Report, names: &Names) -> Result<(), Failure> {
         let mut complete = Vec::new();
         let mut finish = |path: &Option<String>, written: io::Result<Output>| {
             let path = path.as_deref().unwrap_or_default();
@@ -164,10 +162,7 @@ impl Outputs {
                 written.map(|output| complete.push(output)).map_err(|source| Output::error(path, source)),
             )
         };
-        if let Some(schedule) = self.watch.schedule {
-            finish(&args.schedule, schedule.finish())?;
-        }
-        self.watch.reports.write(&args.reports, report, &mut finish)?;
+        self.reports.write((&args.reports, &args.schedule), (report, names), &mut finish)?;
         if let Some(mut output) = self.json {
             finish(&args.json, write_json(report, BufWriter::new(&mut output)).map(|()| output))?;
         }

@@ -1,11 +1,11 @@
 //! The options of `run` that only the threaded engines read.
 
 use super::Failure;
-use super::observe::Watch;
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine::execute::{Numbers, verify};
 use ptosim::engine::threads::{Inject, Noop, Options, Spin, run, run_deterministic};
+use ptosim::engine::{Journal, Observer};
 use ptosim::policy::{Choice, Name};
 use ptosim::report::{Outcome, Report};
 use ptosim::workload::Workload;
@@ -85,11 +85,11 @@ impl ThreadArgs {
         workload: &dyn Workload,
         machine: &Machine,
         choice: &Choice,
-        watch: &mut Watch,
+        journal: &mut Journal,
     ) -> Result<Report, Failure> {
         only_pto(choice)?;
         let numbers = Arc::new(Numbers::new(&workload.name(), machine)?);
-        let mut report = run(&numbers.tap(workload), machine, &*numbers, &self.options(!watch.is_idle()), watch)?;
+        let mut report = run(&numbers.tap(workload), machine, &*numbers, &self.options(journal.watches()), journal)?;
         report.engine = "execute".into();
         if self.verify && report.outcome == Outcome::Completed {
             report.notes.extend(verify(workload, &numbers)?);
@@ -103,21 +103,21 @@ impl ThreadArgs {
         workload: &dyn Workload,
         machine: &Machine,
         choice: &Choice,
-        watch: &mut Watch,
+        journal: &mut Journal,
     ) -> Result<Report, Failure> {
-        let options = self.options(!watch.is_idle());
+        let options = self.options(journal.watches());
         if self.mode == Mode::Free {
             only_pto(choice)?;
         }
         let spin = Spin { clock_mhz: machine.clock_mhz };
         let report = match (self.mode, self.kernel) {
-            (Mode::Free, Kernel::Noop) => run(workload, machine, &Noop, &options, watch),
-            (Mode::Free, Kernel::Spin) => run(workload, machine, &spin, &options, watch),
+            (Mode::Free, Kernel::Noop) => run(workload, machine, &Noop, &options, journal),
+            (Mode::Free, Kernel::Spin) => run(workload, machine, &spin, &options, journal),
             (Mode::Deterministic, Kernel::Noop) => {
-                run_deterministic(workload, machine, choice, (&Noop, &options), watch)
+                run_deterministic(workload, machine, choice, (&Noop, &options), journal)
             }
             (Mode::Deterministic, Kernel::Spin) => {
-                run_deterministic(workload, machine, choice, (&spin, &options), watch)
+                run_deterministic(workload, machine, choice, (&spin, &options), journal)
             }
         };
         Ok(report?)

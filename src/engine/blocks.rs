@@ -75,6 +75,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         let edges = batch.iter().map(|&job| self.edge_cost(job)).fold(0, u64::saturating_add);
         let cost = self.machine.scheduler.complete.saturating_add(edges);
+        self.tell(first, JobStep::Begun(cost));
+        batch[1..].iter().for_each(|&job| self.tell(job, JobStep::Joined(cost)));
         if cost == 0 {
             batch.into_iter().for_each(|job| self.take_effect(job));
         } else {

@@ -30,6 +30,11 @@ pub fn simulate_with(
     match choice.name {
         // Compiled once more without any thought of an observer: nothing is faster than the default.
         Name::Pto if !observer.watches() => drive(workload, machine, Pto::new(QueueLimit::of(machine)), &mut ()),
+        // And once more for the journal, so that reports slow a run down as little as possible.
+        Name::Pto if observer.journal().is_some() => {
+            let journal = observer.journal().expect("it was there just now");
+            drive(workload, machine, Pto::new(QueueLimit::of(machine)), journal)
+        }
         Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
         Name::CyberClassic => {
             let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;

@@ -49,6 +49,8 @@ pub enum JobStep {
     Queued,
     /// A thread took it, for this many cycles.
     Begun(u64),
+    /// The thread that took the job before it does it too, in the same cycles.
+    Joined(u64),
     /// It takes effect: what is told next is what it leads to.
     Done,
 }

@@ -14,6 +14,7 @@ use crate::workload::{Symbols, Workload};
 use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
+pub use journal::{Journal, read_along};
 
 mod adaptive;
 mod blocks;
@@ -27,6 +28,7 @@ mod failures;
 mod family;
 mod follow_up;
 mod jobs;
+pub mod journal;
 mod submission;
 mod tally;
 mod tell;
@@ -189,6 +191,19 @@ pub trait Observer {
         true
     }
 
+    /// Whether it looks at this step of scheduler jobs.
+    #[inline]
+    fn heeds(&self, step: JobStep) -> bool {
+        let _ = step;
+        self.watches()
+    }
+
+    /// The journal, if this is one.
+    #[inline]
+    fn journal(&mut self) -> Option<&mut Journal> {
+        None
+    }
+
     /// A block started on a worker. A MIX block gives one row for each of its workers.
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
@@ -330,6 +345,20 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Passes calls on to whoever watches.
+macro_rules! pass_on {
+    ($($call:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(
+            #[inline]
+            fn $call(&mut self, $($argument: $kind),*) {
+                if let Some(observer) = &mut self.0 {
+                    observer.$call($($argument),*);
+                }
+            }
+        )*
+    };
+}
+
 impl Observer for Watch<'_> {
     #[inline]
     fn watches(&self) -> bool {
@@ -337,108 +366,26 @@ impl Observer for Watch<'_> {
     }
 
     #[inline]
-    fn block(&mut self, row: &BlockRow, names: &Symbols) {
-        if let Some(observer) = &mut self.0 {
-            observer.block(row, names);
-        }
+    fn heeds(&self, step: JobStep) -> bool {
+        self.0.as_ref().is_some_and(|observer| observer.heeds(step))
     }
 
-    #[inline]
-    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.submitted(task, slot, window, now);
-        }
-    }
-
-    #[inline]
-    fn consumed(&mut self, task: TaskId, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.consumed(task, now);
-        }
-    }
-
-    #[inline]
-    fn retired(&mut self, retired: &Retired, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.retired(retired, now);
-        }
-    }
-
-    #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.ready(task, slot, kind, now);
-        }
-    }
-
-    #[inline]
-    fn withdrawn(&mut self, kind: TaskType, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.withdrawn(kind, now);
-        }
-    }
-
-    #[inline]
-    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.placed(placed, now);
-        }
-    }
-
-    #[inline]
-    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.job(job, step, now);
-        }
-    }
-
-    #[inline]
-    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.orchestrator(phase, from, now);
-        }
-    }
-
-    #[inline]
-    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.occupied(ring, window, now);
-        }
-    }
-
-    #[inline]
-    fn policy_acts(&mut self, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.policy_acts(now);
-        }
-    }
-
-    #[inline]
-    fn child_released(&mut self, slot: SlotRef, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.child_released(slot, now);
-        }
-    }
-
-    #[inline]
-    fn finished(&mut self, names: &Symbols, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.finished(names, now);
-        }
-    }
-
-    #[inline]
-    fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.cancelled(task, cause, now);
-        }
-    }
-
-    #[inline]
-    fn block_ends(&mut self, leader: WorkerId, now: u64) {
-        if let Some(observer) = &mut self.0 {
-            observer.block_ends(leader, now);
-        }
+    pass_on! {
+        block(row: &BlockRow, names: &Symbols);
+        block_ends(leader: WorkerId, now: u64);
+        submitted(task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64);
+        consumed(task: TaskId, now: u64);
+        retired(retired: &Retired, now: u64);
+        ready(task: TaskId, slot: SlotRef, kind: TaskType, now: u64);
+        withdrawn(kind: TaskType, now: u64);
+        placed(placed: &Placed<'_>, now: u64);
+        job(job: &SchedulerJob, step: JobStep, now: u64);
+        orchestrator(phase: Phase, from: u64, now: u64);
+        occupied(ring: u32, window: &Window<Local>, now: u64);
+        policy_acts(now: u64);
+        child_released(slot: SlotRef, now: u64);
+        finished(names: &Symbols, now: u64);
+        cancelled(task: TaskId, cause: &Cause<'_>, now: u64);
     }
 }
 

@@ -27,7 +27,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Tells the observer how far a job is.
     #[inline]
     pub(super) fn tell(&mut self, job: Job, step: JobStep) {
-        if !self.observer.watches() {
+        if !self.observer.heeds(step) {
             return;
         }
         let (kind, slot, worker) = match job {

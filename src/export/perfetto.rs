@@ -1,7 +1,7 @@
 //! The timeline of a run for Perfetto, with an arrow a dependency; one cycle is one nanosecond.
 
 use super::Subject;
-use crate::engine::simulate;
+use crate::engine::{read_along, simulate};
 use crate::graph::Graph;
 use crate::report::{Export, Perfetto};
 use crate::workload::Workload;
@@ -11,7 +11,8 @@ use std::io::{self, Write};
 pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let Subject { program, machine, .. } = subject;
     let graph = Graph::load(*program, machine).map_err(io::Error::other)?;
-    let mut export = Export::new(Perfetto::default(), output, &program.name(), machine, Some(graph));
-    simulate(*program, machine, &mut export).map_err(io::Error::other)?;
-    export.finish().map(drop)
+    let export = Export::new(Perfetto::default(), Vec::new(), &program.name(), machine, Some(graph));
+    let (run, export, _) = read_along(export, |journal| simulate(*program, machine, journal));
+    run.map_err(io::Error::other)?;
+    output.write_all(&export.finish()?)
 }

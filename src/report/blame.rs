@@ -1,8 +1,8 @@
 //! Who is to blame for the makespan: every cycle of the observed critical path under one name.
 
+use crate::engine::journal::Names;
 use crate::id::{Symbol, TaskId, WorkerId};
 use crate::window::Resource;
-use crate::workload::Symbols;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,8 +95,24 @@ impl Blame {
     }
 
     /// Its place in [`Blame::ALL`].
+    #[inline]
     pub(super) fn index(self) -> usize {
-        Blame::ALL.iter().position(|&other| other == self).expect("all are listed")
+        match self {
+            Blame::Compute => 0,
+            Blame::Worker => 1,
+            Blame::Full(Resource::Window) => 2,
+            Blame::Full(Resource::Heap) => 3,
+            Blame::Full(Resource::Deps) => 4,
+            Blame::Full(Resource::Tensors) => 5,
+            Blame::Policy => 6,
+            Blame::Submit => 7,
+            Blame::SubmitAt => 8,
+            Blame::Admit => 9,
+            Blame::Complete => 10,
+            Blame::Dispatch => 11,
+            Blame::Queue => 12,
+            Blame::Pickup => 13,
+        }
     }
 }
 
@@ -145,30 +161,57 @@ pub struct PathKernel {
     pub cycles: u64,
 }
 
-impl PathReport {
-    /// Sums up a path.
-    #[must_use]
-    pub fn new(steps: &[PathStep], names: &Symbols) -> PathReport {
-        let mut sums = [0; Blame::ALL.len()];
-        let mut kernels: BTreeMap<Option<Symbol>, (u64, u64)> = BTreeMap::new();
-        for step in steps {
-            sums[step.blame.index()] += step.to - step.from;
-            if step.is_kernel {
-                let (blocks, cycles) = kernels.entry(step.kernel).or_default();
-                *blocks += 1;
-                *cycles += step.to - step.from;
+/// The numbers of a path in the making.
+#[derive(Clone, Debug, Default)]
+pub struct PathSums {
+    steps: u64,
+    blame: [u64; Blame::ALL.len()],
+    /// Blocks and cycles, by the symbol of the kernel + 1; those without one come first.
+    kernels: Vec<(u64, u64)>,
+}
+
+impl PathSums {
+    /// Adds a step.
+    #[inline]
+    pub fn add(&mut self, step: &PathStep) {
+        let cycles = step.to - step.from;
+        self.steps += 1;
+        self.blame[step.blame.index()] += cycles;
+        if step.is_kernel {
+            let index = step.kernel.map_or(0, |kernel| kernel.0 as usize + 1);
+            if index >= self.kernels.len() {
+                self.kernels.resize(index + 1, (0, 0));
             }
+            let sum = &mut self.kernels[index];
+            *sum = (sum.0 + 1, sum.1 + cycles);
         }
-        let blocks = kernels.values().map(|(blocks, _)| blocks).sum();
-        let name = |symbol: Option<Symbol>| symbol.map_or("(unnamed)", |symbol| names.name(symbol)).to_owned();
-        let mut kernels: Vec<_> = kernels
-            .into_iter()
-            .map(|(kernel, (blocks, cycles))| PathKernel { name: name(kernel), blocks, cycles })
-            .collect();
+    }
+
+    /// The sums with their names.
+    #[must_use]
+    pub fn report(&self, names: &Names) -> PathReport {
+        let name = |index: usize| match index.checked_sub(1) {
+            Some(symbol) => names.name(Symbol(symbol as u32)).to_owned(),
+            None => "(unnamed)".to_owned(),
+        };
+        let used = self.kernels.iter().enumerate().filter(|(_, (blocks, _))| *blocks > 0);
+        let mut kernels: Vec<_> =
+            used.map(|(index, &(blocks, cycles))| PathKernel { name: name(index), blocks, cycles }).collect();
+        let blocks = kernels.iter().map(|kernel| kernel.blocks).sum();
         kernels.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.name.cmp(&b.name)));
         kernels.truncate(TOP_KERNELS);
-        let sums = Blame::ALL.iter().zip(sums).filter(|(_, cycles)| *cycles > 0);
-        let blame = sums.map(|(blame, cycles)| (blame.name().to_owned(), cycles)).collect();
-        PathReport { steps: steps.len() as u64, blocks, blame, kernels }
+        let blame = Blame::ALL.iter().zip(self.blame).filter(|(_, cycles)| *cycles > 0);
+        let blame = blame.map(|(blame, cycles)| (blame.name().to_owned(), cycles)).collect();
+        PathReport { steps: self.steps, blocks, blame, kernels }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_listed_in_its_place() {
+        assert!(Blame::ALL.iter().enumerate().all(|(place, blame)| blame.index() == place));
     }
 }

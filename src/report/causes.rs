@@ -5,6 +5,9 @@
 //!                     ▲
 //!                     └───── run c                         chains share their beginnings
 //! ```
+//!
+//! What all chains share can no longer change. It is handed on now and then and the last step of it becomes the root, so that
+//! what is kept is bounded by what is in flight.
 
 use super::blame::Blame;
 use crate::id::{Symbol, TaskId, WorkerId};
@@ -41,10 +44,15 @@ pub(super) struct Cause {
     pub(super) via: Via,
 }
 
-/// The start of the run, which needs no reference.
-pub(super) const ROOT: Cause = Cause { step: 0, via: Via::Continues };
+/// No cause: a place where none is kept.
+pub(super) const NOTHING: Cause = Cause { step: u32::MAX, via: Via::Continues };
 
 impl Cause {
+    #[inline]
+    pub(super) fn is_nothing(self) -> bool {
+        self.step == NOTHING.step
+    }
+
     /// The same chain for another reason.
     pub(super) fn via(self, via: Via) -> Cause {
         Cause { via, ..self }
@@ -115,24 +123,31 @@ impl Step {
 pub(super) struct Chains {
     steps: Vec<Step>,
     vacant: Vec<u32>,
+    /// The last step that all chains share, as far as was looked; before the first one, the start of the run.
+    root: u32,
 }
 
 impl Chains {
     pub(super) fn new() -> Chains {
-        let root = Step { refs: u32::MAX / 2, ..Step::new(ROOT, Activity::Run, 0, Subject::default()) };
-        Chains { steps: vec![root], vacant: Vec::new() }
+        let start = Step { refs: 0, ..Step::new(NOTHING, Activity::Run, 0, Subject::default()) };
+        Chains { steps: vec![start], vacant: Vec::new(), root: 0 }
+    }
+
+    /// What all chains begin with; the caller owns it.
+    pub(super) fn root(&mut self) -> Cause {
+        self.hold(Cause { step: self.root, via: Via::Continues })
     }
 
     /// When a chain ends.
     #[inline]
     pub(super) fn end(&self, cause: Cause) -> u64 {
-        self.steps[cause.step as usize].to
+        if cause.is_nothing() { 0 } else { self.steps[cause.step as usize].to }
     }
 
     /// One more keeper.
     #[inline]
     pub(super) fn hold(&mut self, cause: Cause) -> Cause {
-        if cause.step != 0 {
+        if !cause.is_nothing() {
             self.steps[cause.step as usize].refs += 1;
         }
         cause
@@ -141,11 +156,14 @@ impl Chains {
     /// One keeper less.
     #[inline]
     pub(super) fn release(&mut self, cause: Cause) {
+        if cause.is_nothing() {
+            return;
+        }
         let mut index = cause.step;
-        while index != 0 {
+        loop {
             let step = &mut self.steps[index as usize];
             step.refs -= 1;
-            if step.refs > 0 {
+            if step.refs > 0 || index == self.root {
                 return;
             }
             self.vacant.push(index);
@@ -163,6 +181,7 @@ impl Chains {
     /// A chain with one more step up to `to`; takes over the caller's reference.
     #[inline]
     pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
+        let cause = if cause.is_nothing() { self.root() } else { cause };
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
         let step = Step::new(cause, activity, to, subject);
         let index = if let Some(index) = self.vacant.pop() {
@@ -170,7 +189,8 @@ impl Chains {
             index
         } else {
             self.steps.push(step);
-            u32::try_from(self.steps.len() - 1).expect("fewer than 2^32 steps are alive")
+            let index = u32::try_from(self.steps.len() - 1).ok().filter(|&index| index != NOTHING.step);
+            index.expect("fewer than 2^32 - 1 steps are alive")
         };
         Cause { step: index, via: Via::Continues }
     }
@@ -181,19 +201,49 @@ impl Chains {
         &mut self.steps[cause.step as usize]
     }
 
-    /// The steps of a chain, the last one first.
-    pub(super) fn backwards(&self, cause: Cause) -> impl Iterator<Item = (u64, &Step)> {
-        let mut index = cause.step;
-        std::iter::from_fn(move || {
-            let step = (index != 0).then(|| &self.steps[index as usize])?;
-            index = step.parent;
-            Some((self.steps[index as usize].to, step))
-        })
+    /// Hands on the steps that all chains share, in order, each with its beginning; `chain` is any of them. Its own last step is
+    /// kept, because it may still change.
+    pub(super) fn settle(&mut self, chain: Cause, mut hand_on: impl FnMut(u64, &Step)) {
+        let steps = self.steps_of(chain);
+        for &index in steps.split_last().map_or(&[][..], |(_, before)| before) {
+            let root = &mut self.steps[self.root as usize];
+            // The step behind the root refers to it; who else does begins there.
+            if root.refs > 1 {
+                return;
+            }
+            root.refs = 0;
+            let from = root.to;
+            self.vacant.push(self.root);
+            self.root = index;
+            hand_on(from, &self.steps[index as usize]);
+        }
+    }
+
+    /// Hands on the steps of a chain that were not handed on before.
+    pub(super) fn finish(&self, chain: Cause, mut hand_on: impl FnMut(u64, &Step)) {
+        let mut from = self.steps[self.root as usize].to;
+        for index in self.steps_of(chain) {
+            let step = &self.steps[index as usize];
+            hand_on(from, step);
+            from = step.to;
+        }
+    }
+
+    /// The steps of a chain behind the root, the first one first.
+    fn steps_of(&self, chain: Cause) -> Vec<u32> {
+        let mut indices = Vec::new();
+        let mut index = if chain.is_nothing() { self.root } else { chain.step };
+        while index != self.root {
+            indices.push(index);
+            index = self.steps[index as usize].parent;
+        }
+        indices.reverse();
+        indices
     }
 
     /// Steps that are kept.
     pub(super) fn len(&self) -> usize {
-        self.steps.len() - 1 - self.vacant.len()
+        self.steps.len() - self.vacant.len()
     }
 }
 
@@ -201,21 +251,65 @@ impl Chains {
 mod tests {
     use super::*;
 
+    fn grow(chains: &mut Chains, cause: Cause, to: u64) -> Cause {
+        chains.extend(cause, Activity::Run, to, Subject::default())
+    }
+
+    fn spans(chains: &Chains, chain: Cause) -> Vec<(u64, u64)> {
+        let mut spans = Vec::new();
+        chains.finish(chain, |from, step| spans.push((from, step.to)));
+        spans
+    }
+
     #[test]
     fn what_nobody_keeps_is_forgotten_and_shared_beginnings_stay() {
         let mut chains = Chains::new();
-        let grow = |chains: &mut Chains, cause, to| chains.extend(cause, Activity::Run, to, Subject::default());
-        let a = grow(&mut chains, ROOT, 5);
+        let root = chains.root();
+        let a = grow(&mut chains, root, 5);
         let kept = chains.hold(a);
         let b = grow(&mut chains, a, 9);
         let c = grow(&mut chains, kept, 7);
-        assert_eq!((chains.len(), chains.end(b), chains.end(c)), (3, 9, 7));
+        assert_eq!((chains.len(), chains.end(b), chains.end(c)), (4, 9, 7));
         chains.release(b);
-        assert_eq!(chains.len(), 2);
-        assert_eq!(chains.backwards(c).map(|(from, step)| (from, step.to)).collect::<Vec<_>>(), [(5, 7), (0, 5)]);
+        assert_eq!(chains.len(), 3);
+        assert_eq!(spans(&chains, c), [(0, 5), (5, 7)]);
         chains.release(c);
-        assert_eq!(chains.len(), 0);
-        assert_eq!(grow(&mut chains, ROOT, 1).step, 1, "vacant places are used again");
+        assert_eq!(chains.len(), 1);
+        let root = chains.root();
+        assert_eq!(grow(&mut chains, root, 1).step, 1, "vacant places are used again");
+    }
+
+    #[test]
+    fn what_all_share_is_handed_on_and_what_forks_is_kept() {
+        let mut chains = Chains::new();
+        let root = chains.root();
+        let a = grow(&mut chains, root, 5);
+        let b = grow(&mut chains, a, 6);
+        let fork = chains.hold(b);
+        let c = grow(&mut chains, b, 8);
+        let other = grow(&mut chains, fork, 9);
+        let mut settled = Vec::new();
+        chains.settle(c, |from, step| settled.push((from, step.to)));
+        assert_eq!(settled, [(0, 5), (5, 6)]);
+        assert_eq!((spans(&chains, c), spans(&chains, other)), (vec![(6, 8)], vec![(6, 9)]));
+        chains.release(other);
+        let d = grow(&mut chains, c, 10);
+        chains.settle(d, |from, step| settled.push((from, step.to)));
+        assert_eq!(settled, [(0, 5), (5, 6), (6, 8)], "the last step may still change");
+        assert_eq!(chains.len(), 2);
+    }
+
+    #[test]
+    fn who_keeps_the_start_keeps_everything() {
+        let mut chains = Chains::new();
+        let (root, start) = (chains.root(), chains.root());
+        let a = grow(&mut chains, root, 5);
+        let b = grow(&mut chains, a, 6);
+        chains.settle(b, |from, step| panic!("{from} to {} is not shared", step.to));
+        chains.release(start);
+        let mut settled = 0;
+        chains.settle(b, |_, _| settled += 1);
+        assert_eq!(settled, 1);
     }
 
     #[test]
@@ -229,7 +323,8 @@ mod tests {
         };
         for subject in [Subject::default(), whole, Subject { worker: None, ..whole }] {
             let mut chains = Chains::new();
-            let cause = chains.extend(ROOT, Activity::Run, 1, subject);
+            let root = chains.root();
+            let cause = chains.extend(root, Activity::Run, 1, subject);
             assert_eq!(chains.last_mut(cause).subject(), subject);
         }
     }

@@ -1,6 +1,7 @@
 //! A run as Chrome trace events in JSON, for Perfetto's page, `chrome://tracing` and other viewers.
 
 use super::export::{Counter, Form, Lane, Slice, worker_names};
+use super::pen::Pen;
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeMap;
@@ -12,12 +13,16 @@ const ORCHESTRATOR: u32 = 10;
 const SCHEDULER: u32 = 11;
 const COUNTERS: u32 = 12;
 
-/// The form.
+/// The form. What is written again and again is kept ready.
 #[derive(Default)]
 pub struct Chrome {
     kinds: Vec<WorkerType>,
+    /// The place of a slice on each worker, up to its moment.
+    workers: Vec<Vec<u8>>,
     /// The beginning of each counter's events, up to the moment.
     counters: Vec<Vec<u8>>,
+    /// The beginning of slices by the number of their name; empty until it is used.
+    names: Vec<Vec<u8>>,
     /// Where arrows begin that have not arrived yet, by number: `(pid, tid, end)`.
     ends: BTreeMap<u64, (u32, u32, u64)>,
 }
@@ -31,26 +36,48 @@ impl Chrome {
         }
     }
 
+    /// A slice up to its place.
+    #[inline]
+    fn head(&mut self, slice: &Slice<'_>) -> &[u8] {
+        let index = slice.name_id as usize;
+        if index >= self.names.len() {
+            self.names.resize(index + 1, Vec::new());
+        }
+        let head = &mut self.names[index];
+        if head.is_empty() {
+            write(head, ",\n{\"name\":");
+            text(head, slice.name);
+            let category = if slice.block.is_some() { "task" } else { "runtime" };
+            let _ = write!(head, ",\"cat\":\"{category}\",\"ph\":\"X\"");
+        }
+        head
+    }
+
     /// Arrows that arrive, each written whole now that both ends are known, and the beginnings of those that leave.
-    fn flows(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>, pid: u32, tid: u32) {
+    fn flows<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
+        let (pid, tid) = self.place(slice.lane);
         for &flow in slice.flows_in {
             let Some((from_pid, from_tid, end)) = self.ends.remove(&flow) else { continue };
-            write(out, ",\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"s\",\"id\":");
-            number(out, flow);
-            place(out, from_pid, from_tid, end);
-            write(out, "},\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-            number(out, flow);
-            place(out, pid, tid, slice.from);
-            write(out, "}");
+            pen.make_room();
+            pen.literal(b",\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"s\",\"id\":");
+            pen.number(flow);
+            place(pen, from_pid, from_tid);
+            micros(pen, end);
+            pen.literal(b"},\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"f\",\"bp\":\"e\",\"id\":");
+            pen.number(flow);
+            place(pen, pid, tid);
+            micros(pen, slice.from);
+            pen.byte(b'}');
         }
         self.ends.extend(slice.flows_out.iter().map(|&flow| (flow, (pid, tid, slice.to))));
     }
 }
 
 impl Form for Chrome {
-    fn open(&mut self, out: &mut Vec<u8>, workload: &str, machine: &Machine) {
+    fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8> {
         self.counters =
             Counter::all(machine).into_iter().map(|all| counter_head(&all.name(machine.limits.rings))).collect();
+        let out = &mut Vec::new();
         write(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"workload\":");
         text(out, workload);
         write(out, ",\"machine\":");
@@ -71,51 +98,59 @@ impl Form for Chrome {
         }
         for (id, (kind, label)) in worker_names(machine).into_iter().enumerate() {
             self.kinds.push(kind);
-            name(out, "thread_name", kind as u32 + 1, id as u32, &label);
+            let pid = kind as u32 + 1;
+            self.workers.push(format!(",\"pid\":{pid},\"tid\":{id},\"ts\":").into_bytes());
+            name(out, "thread_name", pid, id as u32, &label);
         }
+        std::mem::take(out)
     }
 
-    fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>) {
-        let (pid, tid) = self.place(slice.lane);
-        write(out, ",\n{\"name\":");
-        text(out, slice.name);
-        write(out, ",\"cat\":");
-        write(out, if slice.block.is_some() { "\"task\"" } else { "\"runtime\"" });
-        write(out, ",\"ph\":\"X\"");
-        place(out, pid, tid, slice.from);
-        write(out, ",\"dur\":");
-        micros(out, slice.to - slice.from);
-        write(out, ",\"args\":{");
+    #[inline]
+    fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
+        pen.text(self.head(slice));
+        pen.make_room();
+        match slice.lane {
+            Lane::Worker(worker) => pen.text(&self.workers[worker.0 as usize]),
+            Lane::Orchestrator => place(pen, ORCHESTRATOR, 0),
+            Lane::Scheduler(thread) => place(pen, SCHEDULER, thread),
+        }
+        micros(pen, slice.from);
+        pen.literal(b",\"dur\":");
+        micros(pen, slice.to - slice.from);
+        pen.literal(b",\"args\":{");
         if let Some(task) = slice.task {
-            write(out, "\"task\":");
-            number(out, task.0);
+            pen.literal(b"\"task\":");
+            pen.number(task.0);
         }
         if let Some(block) = slice.block {
-            for (key, value) in
-                [(",\"block\":", block.block.into()), (",\"submit\":", block.submit), (",\"ready\":", block.ready)]
-            {
-                write(out, key);
-                number(out, value);
-            }
+            pen.literal(b",\"block\":");
+            pen.number(block.block.into());
+            pen.literal(b",\"submit\":");
+            pen.number(block.submit);
+            pen.literal(b",\"ready\":");
+            pen.number(block.ready);
             if let Some(label) = block.label {
-                write(out, ",\"label\":");
-                text(out, label);
+                pen.literal(b",\"label\":");
+                quoted(pen, label);
             }
         }
-        write(out, "}}");
-        self.flows(out, slice, pid, tid);
+        pen.literal(b"}}");
+        if !slice.flows_in.is_empty() || !slice.flows_out.is_empty() {
+            self.flows(pen, slice);
+        }
     }
 
-    fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        out.extend_from_slice(&self.counters[counter.index()]);
-        micros(out, now);
-        write(out, ",\"args\":{\"value\":");
-        number(out, value);
-        write(out, "}}");
+    #[inline]
+    fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
+        pen.text(&self.counters[counter]);
+        micros(pen, now);
+        pen.literal(b",\"args\":{\"value\":");
+        pen.number(value);
+        pen.literal(b"}}");
     }
 
-    fn close(&mut self, out: &mut Vec<u8>) {
-        write(out, "\n]}\n");
+    fn close<W: Write>(&mut self, pen: &mut Pen<W>) {
+        pen.literal(b"\n]}\n");
     }
 }
 
@@ -126,32 +161,41 @@ fn counter_head(name: &str) -> Vec<u8> {
     head
 }
 
-#[inline]
 fn write(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
 /// Nanoseconds as microseconds, exactly.
-fn micros(out: &mut Vec<u8>, nanos: u64) {
-    number(out, nanos / 1000);
+#[inline]
+fn micros<W: Write>(pen: &mut Pen<W>, nanos: u64) {
+    pen.number(nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {
-        let digits = [b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8];
-        out.extend_from_slice(&digits);
+        pen.literal(&[b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8]);
     }
 }
 
-fn place(out: &mut Vec<u8>, pid: u32, tid: u32, now: u64) {
-    write(out, ",\"pid\":");
-    number(out, pid.into());
-    write(out, ",\"tid\":");
-    number(out, tid.into());
-    write(out, ",\"ts\":");
-    micros(out, now);
+/// Any text as JSON; most need no more than quotes.
+fn quoted<W: Write>(pen: &mut Pen<W>, label: &str) {
+    if label.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        pen.byte(b'"');
+        pen.text(label.as_bytes());
+        pen.make_room();
+        pen.byte(b'"');
+    } else {
+        let mut escaped = Vec::new();
+        text(&mut escaped, label);
+        pen.text(&escaped);
+        pen.make_room();
+    }
+}
+
+fn place<W: Write>(pen: &mut Pen<W>, pid: u32, tid: u32) {
+    pen.literal(b",\"pid\":");
+    pen.number(pid.into());
+    pen.literal(b",\"tid\":");
+    pen.number(tid.into());
+    pen.literal(b",\"ts\":");
 }
 
 fn name(out: &mut Vec<u8>, what: &str, pid: u32, tid: u32, label: &str) {

@@ -1,25 +1,40 @@
 //! The observed critical path: from the last end back to cycle 0, at each step what made it happen then and not earlier.
 //!
 //! The recorder keeps, for everything that can still lead to something, the chain of steps that led to it. Each cycle from 0 to the
-//! makespan lies in exactly one step of the path. Memory grows with the window and the length of the path, not with the run.
+//! makespan lies in exactly one step of the path. What all chains share is told while the run goes on, so that memory grows with
+//! the window and not with the run.
 
-use super::blame::{Blame, PathReport, PathStep};
-use super::causes::{Activity, Cause, Chains, ROOT, Step, Subject, Via};
-use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
+use super::blame::{Blame, PathStep};
+use super::causes::{Activity, Cause, Chains, NOTHING, Step, Subject, Via};
+use crate::engine::journal::{Names, Needs, Reader, Submitted};
+use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{TaskId, TaskType};
-use crate::sync::Local;
-use crate::window::{SlotRef, Window};
-use crate::workload::Symbols;
+use crate::window::SlotRef;
 use std::collections::VecDeque;
 
-/// An observer that finds the critical path of a run.
-pub struct PathRecorder {
+/// Steps that are kept before the first look for those that all chains share.
+const FEW_STEPS: usize = 1 << 16;
+
+/// Takes the steps of a path, from cycle 0 to the makespan.
+pub trait Steps: Send + 'static {
+    /// The next step.
+    fn step(&mut self, step: &PathStep, names: &Names);
+}
+
+impl Steps for Vec<PathStep> {
+    fn step(&mut self, step: &PathStep, _names: &Names) {
+        self.push(*step);
+    }
+}
+
+/// A reader of a journal that finds the critical path of a run.
+pub struct PathRecorder<S> {
     chains: Chains,
     /// What is told now is an effect of this; `None` when the policy acts by itself.
     effect: Option<Effect>,
     orchestrator: Cause,
     /// What led to the last consumption.
-    consumption: Option<Cause>,
+    consumption: Cause,
     slots: Vec<SlotCauses>,
     workers: Vec<WorkerCauses>,
     /// Why the block placed last was placed now.
@@ -29,7 +44,44 @@ pub struct PathRecorder {
     running: Vec<(SchedulerJob, Cause)>,
     /// The block that ends last.
     last: Cause,
-    names: Symbols,
+    /// Steps kept at which the next look for shared ones pays.
+    next_look: usize,
+    path: Path<S>,
+}
+
+/// The path as far as it is certain.
+struct Path<S> {
+    steps: S,
+    /// The kernel whose blame is not known until something says why it was waited for, and what follows it.
+    open: Vec<PathStep>,
+}
+
+impl<S: Steps> Path<S> {
+    fn add(&mut self, from: u64, step: &Step, names: &Names) {
+        match step.via {
+            Via::Continues => {}
+            Via::Dependency => self.close(Blame::Compute, names),
+            Via::Worker => self.close(Blame::Worker, names),
+            Via::Full(resource) => self.close(Blame::Full(resource), names),
+            Via::Again => self.close(Blame::Policy, names),
+        }
+        let step = told(from, step);
+        if step.is_kernel || !self.open.is_empty() {
+            self.open.push(step);
+        } else {
+            self.steps.step(&step, names);
+        }
+    }
+
+    /// The kernels that are open were waited for because of this.
+    fn close(&mut self, because: Blame, names: &Names) {
+        for mut step in self.open.drain(..) {
+            if step.is_kernel {
+                step.blame = because;
+            }
+            self.steps.step(&step, names);
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -40,7 +92,8 @@ struct Effect {
 
 #[derive(Clone, Copy)]
 struct SlotCauses {
-    admitted: Option<Cause>,
+    /// Until it is READY.
+    admitted: Cause,
     ready: Cause,
 }
 
@@ -53,67 +106,53 @@ struct WorkerCauses {
     crew_size: usize,
 }
 
-impl Default for PathRecorder {
-    fn default() -> PathRecorder {
-        PathRecorder::new()
-    }
-}
-
-impl PathRecorder {
-    /// Before the run.
+impl<S: Steps> PathRecorder<S> {
+    /// Before the run; `steps` takes the path.
     #[must_use]
-    pub fn new() -> PathRecorder {
+    pub fn new(steps: S) -> PathRecorder<S> {
+        let mut chains = Chains::new();
+        let orchestrator = chains.root();
         PathRecorder {
-            chains: Chains::new(),
+            chains,
             effect: None,
-            orchestrator: ROOT,
-            consumption: None,
+            orchestrator,
+            consumption: NOTHING,
             slots: Vec::new(),
             workers: Vec::new(),
-            placement: ROOT,
+            placement: NOTHING,
             queue: VecDeque::new(),
             running: Vec::new(),
-            last: ROOT,
-            names: Symbols::default(),
+            last: NOTHING,
+            next_look: FEW_STEPS,
+            path: Path { steps, open: Vec::new() },
         }
     }
 
-    /// The path after the run, from cycle 0 to the makespan.
+    /// Tells the rest of the path after the run.
     #[must_use]
-    pub fn steps(&self) -> Vec<PathStep> {
-        let mut because = Blame::Compute;
-        let mut steps: Vec<PathStep> = Vec::with_capacity(self.chains.len());
-        for (from, step) in self.chains.backwards(self.last) {
-            steps.push(told(from, step, because));
-            because = match step.via {
-                Via::Continues => because,
-                Via::Dependency => Blame::Compute,
-                Via::Worker => Blame::Worker,
-                Via::Full(resource) => Blame::Full(resource),
-                Via::Again => Blame::Policy,
-            };
+    pub fn finish(mut self, names: &Names) -> S {
+        self.chains.finish(self.last, |from, step| self.path.add(from, step, names));
+        self.path.close(Blame::Compute, names);
+        self.path.steps
+    }
+
+    /// A worker that was free before any waiting task became READY is never what such a task waits for. Forgets why, so that a
+    /// worker without work does not keep old chains alive.
+    fn forget_idle_workers(&mut self) {
+        let ready = self.slots.iter().filter(|slot| !slot.ready.is_nothing()).map(|slot| self.chains.end(slot.ready));
+        let oldest = ready.min().unwrap_or(u64::MAX);
+        for worker in &mut self.workers {
+            if self.chains.end(worker.free) <= oldest {
+                self.chains.replace(&mut worker.free, NOTHING);
+            }
         }
-        steps.reverse();
-        steps
-    }
-
-    /// The path in numbers.
-    #[must_use]
-    pub fn report(&self) -> PathReport {
-        PathReport::new(&self.steps(), &self.names)
-    }
-
-    /// The path after the run, and the names of tasks and kernels.
-    #[must_use]
-    pub fn finish(self) -> (Vec<PathStep>, Symbols) {
-        (self.steps(), self.names)
     }
 
     #[inline]
     fn slot(&mut self, slot: SlotRef) -> &mut SlotCauses {
         let index = slot as usize;
         if index >= self.slots.len() {
-            self.slots.resize(index + 1, SlotCauses { admitted: None, ready: ROOT });
+            self.slots.resize(index + 1, SlotCauses { admitted: NOTHING, ready: NOTHING });
         }
         &mut self.slots[index]
     }
@@ -122,7 +161,7 @@ impl PathRecorder {
     fn worker(&mut self, worker: u32) -> &mut WorkerCauses {
         let index = worker as usize;
         if index >= self.workers.len() {
-            let idle = WorkerCauses { free: ROOT, block: ROOT, crew: [0; 3], crew_size: 0 };
+            let idle = WorkerCauses { free: NOTHING, block: NOTHING, crew: [0; 3], crew_size: 0 };
             self.workers.resize(index + 1, idle);
         }
         &mut self.workers[index]
@@ -138,7 +177,10 @@ impl PathRecorder {
 
     /// The wait of a task from its admission to now, for which `blame` is to blame; the caller owns it.
     fn since_admission(&mut self, slot: SlotRef, blame: Blame, now: u64) -> Option<Cause> {
-        let admitted = self.slot(slot).admitted?;
+        let admitted = self.slot(slot).admitted;
+        if admitted.is_nothing() {
+            return None;
+        }
         let admitted = self.chains.hold(admitted);
         Some(self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
     }
@@ -148,9 +190,9 @@ impl PathRecorder {
     fn why_queued(&mut self, job: &SchedulerJob) -> Cause {
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => self.chains.hold(self.orchestrator),
-            (JobKind::Dispatch, _) => std::mem::replace(&mut self.placement, ROOT),
-            (JobKind::Complete, Some(leader)) => std::mem::replace(&mut self.worker(leader.0).block, ROOT),
-            (JobKind::Complete, None) => std::mem::replace(&mut self.slot(job.slot).ready, ROOT),
+            (JobKind::Dispatch, _) => std::mem::replace(&mut self.placement, NOTHING),
+            (JobKind::Complete, Some(leader)) => std::mem::replace(&mut self.worker(leader.0).block, NOTHING),
+            (JobKind::Complete, None) => std::mem::replace(&mut self.slot(job.slot).ready, NOTHING),
         }
     }
 
@@ -172,16 +214,22 @@ impl PathRecorder {
         self.running.push((*job, cause));
     }
 
+    /// A job that began takes effect.
     #[inline]
-    fn take_effect(&mut self, job: &SchedulerJob) {
+    fn end(&mut self, job: &SchedulerJob) {
         let running = self.running.iter().position(|(running, _)| running == job);
         let (_, cause) = self.running.swap_remove(running.expect("a job begins before it is done"));
+        self.take_effect(job, cause);
+    }
+
+    /// What is told next is an effect of a job; takes over what led to it.
+    #[inline]
+    fn take_effect(&mut self, job: &SchedulerJob, cause: Cause) {
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => {
                 let admitted = self.chains.hold(cause);
-                if let Some(old) = self.slot(job.slot).admitted.replace(admitted) {
-                    self.chains.release(old);
-                }
+                let old = std::mem::replace(&mut self.slot(job.slot).admitted, admitted);
+                self.chains.release(old);
             }
             (JobKind::Complete, Some(leader)) => {
                 let WorkerCauses { crew, crew_size, .. } = *self.worker(leader.0);
@@ -197,19 +245,23 @@ impl PathRecorder {
     }
 }
 
-/// One step as it is reported.
-fn told(from: u64, step: &Step, because: Blame) -> PathStep {
+/// One step as it is reported; what a kernel is to blame for shows later.
+fn told(from: u64, step: &Step) -> PathStep {
     let Subject { task, worker, name, kernel } = step.subject();
     let (blame, is_kernel) = match step.activity {
-        Activity::Run => (because, true),
+        Activity::Run => (Blame::Compute, true),
         Activity::Other(blame) => (blame, false),
     };
     PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
 }
 
-impl Observer for PathRecorder {
+impl<S: Steps> Reader for PathRecorder<S> {
+    fn needs(&self) -> Needs {
+        Needs { causes: true, ..Needs::default() }
+    }
+
     #[inline]
-    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
         let Some(Effect { cause, job: Some(job) }) = self.effect else { return };
         let leader = job.worker.map_or(row.worker.0, |leader| leader.0);
         if row.worker.0 == leader {
@@ -237,18 +289,15 @@ impl Observer for PathRecorder {
     }
 
     #[inline]
-    fn submitted(&mut self, _task: TaskId, slot: SlotRef, _window: &Window<Local>, _now: u64) {
-        if let Some(old) = self.slot(slot).admitted.take() {
-            self.chains.release(old);
-        }
+    fn submitted(&mut self, submitted: &Submitted<'_>, _now: u64) {
+        let old = std::mem::replace(&mut self.slot(submitted.slot).admitted, NOTHING);
+        self.chains.release(old);
     }
 
     #[inline]
-    fn consumed(&mut self, _task: TaskId, _now: u64) {
-        let new = self.effect.map(|effect| self.chains.hold(effect.cause));
-        if let Some(old) = std::mem::replace(&mut self.consumption, new) {
-            self.chains.release(old);
-        }
+    fn consumed(&mut self) {
+        let new = self.effect.map_or(NOTHING, |effect| self.chains.hold(effect.cause));
+        self.chains.replace(&mut self.consumption, new);
     }
 
     #[inline]
@@ -262,10 +311,11 @@ impl Observer for PathRecorder {
                     _ => cause,
                 }
             }
-            None => self.since_admission(slot, Blame::Policy, now).unwrap_or(ROOT),
+            None => self.since_admission(slot, Blame::Policy, now).unwrap_or_else(|| self.chains.root()),
         };
-        let old = std::mem::replace(&mut self.slot(slot).ready, cause);
-        self.chains.release(old);
+        let old = std::mem::replace(self.slot(slot), SlotCauses { admitted: NOTHING, ready: cause });
+        self.chains.release(old.ready);
+        self.chains.release(old.admitted);
     }
 
     #[inline]
@@ -287,7 +337,7 @@ impl Observer for PathRecorder {
         }
         self.chains.replace(&mut self.placement, chosen);
         if placed.is_last {
-            let ready = std::mem::replace(&mut self.slot(placed.slot).ready, ROOT);
+            let ready = std::mem::replace(&mut self.slot(placed.slot).ready, NOTHING);
             self.chains.release(ready);
         }
         let leader = self.worker(placed.crew[0]);
@@ -303,8 +353,8 @@ impl Observer for PathRecorder {
                 debug_assert_eq!(self.chains.end(cause), now, "{job:?} is queued by what just happened");
                 self.queue.push_back((cause, now));
             }
-            JobStep::Begun(cost) => self.begin(job, cost, now),
-            JobStep::Done => self.take_effect(job),
+            JobStep::Begun(cost) | JobStep::Joined(cost) => self.begin(job, cost, now),
+            JobStep::Done => self.end(job),
         }
     }
 
@@ -315,8 +365,8 @@ impl Observer for PathRecorder {
             Phase::Working => Blame::Submit,
             Phase::Waiting => Blame::SubmitAt,
             Phase::Blocked(resource) => {
-                if let Some(cause) = self.consumption.filter(|&cause| self.chains.end(cause) == now) {
-                    let cause = self.chains.hold(cause.via(Via::Full(resource)));
+                if !self.consumption.is_nothing() && self.chains.end(self.consumption) == now {
+                    let cause = self.chains.hold(self.consumption.via(Via::Full(resource)));
                     self.chains.replace(&mut self.orchestrator, cause);
                     return;
                 }
@@ -326,17 +376,27 @@ impl Observer for PathRecorder {
         self.orchestrator = self.chains.extend(self.orchestrator, Activity::Other(blame), now, Subject::default());
     }
 
-    #[inline]
-    fn policy_acts(&mut self, _now: u64) {
-        self.set_effect(None);
-    }
-
     fn child_released(&mut self, slot: SlotRef, now: u64) {
         let cause = self.since_admission(slot, Blame::Policy, now);
         self.set_effect(cause.map(|cause| Effect { cause, job: None }));
     }
 
-    fn finished(&mut self, names: &Symbols, _now: u64) {
-        self.names = names.clone();
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, _now: u64) {
+        let cause = self.why_queued(job);
+        self.take_effect(job, cause);
+    }
+
+    #[inline]
+    fn policy_acts(&mut self) {
+        self.set_effect(None);
+    }
+
+    fn turn(&mut self, names: &Names) {
+        if self.chains.len() >= self.next_look {
+            self.forget_idle_workers();
+            self.chains.settle(self.last, |from, step| self.path.add(from, step, names));
+            self.next_look = FEW_STEPS.max(2 * self.chains.len());
+        }
     }
 }

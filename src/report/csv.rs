@@ -1,63 +1,54 @@
 //! The schedule as CSV: `task,block,worker,submit,ready,start,end`, one row a block and worker, written while the run goes on.
 
-use crate::engine::{BlockRow, Observer};
-use crate::workload::Symbols;
+use super::pen::Pen;
+use crate::engine::BlockRow;
+use crate::engine::journal::{Names, Needs, Reader};
 use std::io::{self, Write};
 
-const HEADER: &[u8] = b"task,block,worker,submit,ready,start,end\n";
-const BUFFER_BYTES: usize = 1 << 16;
-/// Seven numbers of at most 20 digits, each with a separator.
-const ROW_BYTES: usize = 7 * 21;
-
-/// An observer that writes a row for each block it is told of.
+/// A reader of a journal that writes a row for each block.
 ///
 /// The first error of the writer is kept for [`ScheduleWriter::finish`]; nothing is written after it.
 pub struct ScheduleWriter<W: Write> {
-    writer: W,
-    buffer: Vec<u8>,
-    digits: itoa::Buffer,
-    error: Option<io::Error>,
+    pen: Pen<W>,
 }
 
 impl<W: Write> ScheduleWriter<W> {
     /// Starts with the header line.
     pub fn new(writer: W) -> ScheduleWriter<W> {
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-        buffer.extend_from_slice(HEADER);
-        ScheduleWriter { writer, buffer, digits: itoa::Buffer::new(), error: None }
+        let mut pen = Pen::new(writer);
+        pen.literal(b"task,block,worker,submit,ready,start,end\n");
+        ScheduleWriter { pen }
     }
 
     /// Writes what is left and gives the writer back.
     ///
     /// # Errors
     /// The first error of the writer during the whole run.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.drain();
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok(self.writer),
-        }
+    pub fn finish(self) -> io::Result<W> {
+        self.pen.finish()
     }
 
-    fn drain(&mut self) {
-        if self.error.is_none() {
-            self.error = self.writer.write_all(&self.buffer).err();
+    #[inline]
+    fn write(&mut self, row: &BlockRow) {
+        let pen = &mut self.pen;
+        pen.make_room();
+        for number in [row.task.0, row.block.into(), row.worker.0.into(), row.submit, row.ready, row.start] {
+            pen.number(number);
+            pen.byte(b',');
         }
-        self.buffer.clear();
+        pen.number(row.end);
+        pen.byte(b'\n');
     }
 }
 
-impl<W: Write> Observer for ScheduleWriter<W> {
-    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
-        if self.buffer.len() + ROW_BYTES > BUFFER_BYTES {
-            self.drain();
-        }
-        let numbers = [row.task.0, row.block.into(), row.worker.0.into(), row.submit, row.ready, row.start, row.end];
-        for number in numbers {
-            self.buffer.extend_from_slice(self.digits.format(number).as_bytes());
-            self.buffer.push(b',');
-        }
-        *self.buffer.last_mut().expect("a row has numbers") = b'\n';
+impl<W: Write + Send + 'static> Reader for ScheduleWriter<W> {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    #[inline]
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
+        self.write(row);
     }
 }
 
@@ -84,8 +75,8 @@ mod tests {
     #[test]
     fn each_block_is_a_row() {
         let mut schedule = ScheduleWriter::new(Vec::new());
-        schedule.block(&row(0), &Symbols::default());
-        schedule.block(&row(77), &Symbols::default());
+        schedule.write(&row(0));
+        schedule.write(&row(77));
         let text = String::from_utf8(schedule.finish().expect("memory does not fail")).expect("digits");
         assert_eq!(
             text,
@@ -98,7 +89,7 @@ mod tests {
     #[test]
     fn more_rows_than_the_buffer_holds_arrive_in_order() {
         let mut schedule = ScheduleWriter::new(Vec::new());
-        (0..10_000).for_each(|task| schedule.block(&row(task), &Symbols::default()));
+        (0..10_000).for_each(|task| schedule.write(&row(task)));
         let text = String::from_utf8(schedule.finish().expect("memory does not fail")).expect("digits");
         let tasks = text.lines().skip(1).map(|line| line.split(',').next().expect("a field").parse::<u64>());
         assert!(tasks.map(|task| task.expect("a number")).eq(0..10_000));
@@ -120,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_at_the_end() {
-        let mut schedule = ScheduleWriter::new(Full(2 * BUFFER_BYTES));
-        (0..20_000).for_each(|task| schedule.block(&row(task), &Symbols::default()));
+        let mut schedule = ScheduleWriter::new(Full(1 << 18));
+        (0..20_000).for_each(|task| schedule.write(&row(task)));
         let error = schedule.finish().err().expect("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }

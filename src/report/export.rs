@@ -3,16 +3,15 @@
 //!
 //! One cycle is written as one nanosecond, so that every moment in the file is exact; the clock stands beside it.
 
+use super::pen::Pen;
 use crate::config::Machine;
-use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
+use crate::engine::journal::{Names, Needs, Occupancy, Reader};
+use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
-use crate::sync::Local;
-use crate::window::{Resource, SlotRef, Window};
-use crate::workload::Symbols;
+use crate::window::{Resource, SlotRef};
 use std::io::{self, Write};
 
-const BUFFER_BYTES: usize = 1 << 16;
 /// Task types that have a ready queue.
 const READY_QUEUES: usize = TaskType::ALL.len() - 1;
 
@@ -112,24 +111,22 @@ pub struct BlockFacts<'a> {
     pub ready: u64,
 }
 
-/// A form of file. It appends to a buffer, which somebody else writes.
-pub trait Form {
+/// A form of file. Each call finds the room that a pen promises.
+pub trait Form: Send + 'static {
     /// The beginning of the file: all lanes and counters of the machine.
-    fn open(&mut self, out: &mut Vec<u8>, workload: &str, machine: &Machine);
+    fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8>;
     /// A slice; those of a lane come in the order of time.
-    fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>);
-    /// A counter has this value from now on.
-    fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64);
+    fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>);
+    /// The counter at this place of [`Counter::all`] has this value from now on.
+    fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64);
     /// The end of the file.
-    fn close(&mut self, out: &mut Vec<u8>);
+    fn close<W: Write>(&mut self, pen: &mut Pen<W>);
 }
 
-/// An observer that writes a form.
+/// A reader of a journal that writes a form.
 pub struct Export<F, W> {
     form: F,
-    writer: W,
-    out: Vec<u8>,
-    error: Option<io::Error>,
+    pen: Pen<W>,
     flows: Option<Flows>,
     counters: Counters,
     /// When each scheduler thread is free again.
@@ -179,7 +176,6 @@ impl Flows {
 
 /// Values of the present instant, written when time moves on.
 struct Counters {
-    all: Vec<Counter>,
     values: Vec<u64>,
     written: Vec<Option<u64>>,
     now: u64,
@@ -190,13 +186,13 @@ struct Counters {
 impl<F: Form, W: Write> Export<F, W> {
     /// Starts the file; with `graph`, arrows lead from producers to consumers.
     pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Graph>) -> Export<F, W> {
-        let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
-        form.open(&mut out, workload, machine);
-        let all = Counter::all(machine);
-        let (values, written, changed) = (vec![0; all.len()], vec![None; all.len()], (0..all.len()).collect());
-        let counters = Counters { all, values, written, now: 0, changed };
+        let mut pen = Pen::new(writer);
+        pen.text(&form.open(workload, machine));
+        let n_counters = Counter::all(machine).len();
+        let (values, written, changed) = (vec![0; n_counters], vec![None; n_counters], (0..n_counters).collect());
+        let counters = Counters { values, written, now: 0, changed };
         let threads = vec![0; machine.scheduler.threads as usize];
-        Export { form, writer, out, error: None, flows: graph.map(Flows::new), counters, threads }
+        Export { form, pen, flows: graph.map(Flows::new), counters, threads }
     }
 
     /// Writes what is left and gives the writer back.
@@ -205,25 +201,9 @@ impl<F: Form, W: Write> Export<F, W> {
     /// The first error of the writer during the whole run.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_counters();
-        self.form.close(&mut self.out);
-        self.drain();
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok(self.writer),
-        }
-    }
-
-    fn drain(&mut self) {
-        if self.error.is_none() {
-            self.error = self.writer.write_all(&self.out).err();
-        }
-        self.out.clear();
-    }
-
-    fn drain_if_full(&mut self) {
-        if self.out.len() >= BUFFER_BYTES {
-            self.drain();
-        }
+        self.pen.make_room();
+        self.form.close(&mut self.pen);
+        self.pen.finish()
     }
 
     #[inline]
@@ -238,15 +218,16 @@ impl<F: Form, W: Write> Export<F, W> {
         }
     }
 
+    #[inline]
     fn write_counters(&mut self) {
-        let Counters { all, values, written, now, changed } = &mut self.counters;
+        let Counters { values, written, now, changed } = &mut self.counters;
         for index in changed.drain(..) {
             let value = values[index];
             if written[index].replace(value) != Some(value) {
-                self.form.counter(&mut self.out, all[index], value, *now);
+                self.pen.make_room();
+                self.form.counter(&mut self.pen, index, value, *now);
             }
         }
-        self.drain_if_full();
     }
 
     fn change_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
@@ -260,13 +241,15 @@ impl<F: Form, W: Write> Export<F, W> {
         let (name, name_id) = name;
         let (from, to) = span;
         let slice = Slice { lane, name, name_id, from, to, task, block: None, flows_out: &[], flows_in: &[] };
-        self.form.slice(&mut self.out, &slice);
-        self.drain_if_full();
+        self.pen.make_room();
+        self.form.slice(&mut self.pen, &slice);
     }
 }
 
 /// Name ids below this belong to the runtime; kernels follow.
 const FIRST_KERNEL: u64 = 32;
+/// Name id of tasks without kernel and label.
+const UNNAMED: u64 = 7;
 
 fn phase_name(phase: Phase) -> (&'static str, u64) {
     match phase {
@@ -279,8 +262,13 @@ fn phase_name(phase: Phase) -> (&'static str, u64) {
     }
 }
 
-impl<F: Form, W: Write> Observer for Export<F, W> {
-    fn block(&mut self, row: &BlockRow, names: &Symbols) {
+impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
+    fn needs(&self) -> Needs {
+        Needs { levels: true, ..Needs::default() }
+    }
+
+    #[inline]
+    fn block(&mut self, row: &BlockRow, names: &Names) {
         let title: Option<Symbol> = row.kernel.or(row.name);
         let (mut flows_out, mut flows_in): (&[u64], &[u64]) = (&[], &[]);
         if let Some(flows) = &mut self.flows {
@@ -290,7 +278,7 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
         let slice = Slice {
             lane: Lane::Worker(row.worker),
             name: title.map_or("task", |title| names.name(title)),
-            name_id: title.map_or(7, |title| FIRST_KERNEL + u64::from(title.0)),
+            name_id: title.map_or(UNNAMED, |title| FIRST_KERNEL + u64::from(title.0)),
             from: row.start,
             to: row.end,
             task: Some(row.task),
@@ -303,14 +291,16 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
             flows_out,
             flows_in,
         };
-        self.form.slice(&mut self.out, &slice);
-        self.drain_if_full();
+        self.pen.make_room();
+        self.form.slice(&mut self.pen, &slice);
     }
 
+    #[inline]
     fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
         self.change_ready(kind, now, |ready| ready + 1);
     }
 
+    #[inline]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
         if placed.is_last {
             self.change_ready(placed.kind, now, |ready| ready.saturating_sub(1));
@@ -321,6 +311,7 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
         self.change_ready(kind, now, |ready| ready.saturating_sub(1));
     }
 
+    #[inline]
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
         let JobStep::Begun(cost @ 1..) = step else { return };
         let to = now.saturating_add(cost);
@@ -334,15 +325,17 @@ impl<F: Form, W: Write> Observer for Export<F, W> {
         self.runtime_slice(Lane::Scheduler(thread as u32), name, (now, to), Some(job.task));
     }
 
+    #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
         self.runtime_slice(Lane::Orchestrator, phase_name(phase), (from, now), None);
     }
 
-    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        let (first, state) = (Counter::Window(ring).index(), window.ring(ring));
-        self.set(first, state.submitted() - state.retired(), now);
-        self.set(first + 1, state.heap_used(), now);
-        self.set(first + 2, state.deps_used(), now);
+    #[inline]
+    fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        let first = Counter::Window(ring).index();
+        self.set(first, occupancy.window, now);
+        self.set(first + 1, occupancy.heap, now);
+        self.set(first + 2, occupancy.deps, now);
     }
 }
 

@@ -4,10 +4,10 @@
 //! blocks of data: the report as JSON | head of the timeline as JSON | its bytes in base64
 //! ```
 
-use super::blame::PathStep;
-use super::pack::pack;
+use super::pack::{PackedPath, pack};
 use super::page::{json_block, write_page};
 use super::{Report, Timeline};
+use crate::engine::journal::Names;
 use std::io::{self, BufWriter, Write};
 
 const SCRIPTS: [&str; 5] = [
@@ -23,7 +23,9 @@ pub struct Recording<'a> {
     /// What ran when.
     pub timeline: &'a mut Timeline,
     /// The observed critical path; empty when it was not recorded.
-    pub path: &'a [PathStep],
+    pub path: &'a PackedPath,
+    /// Names of tasks and kernels.
+    pub names: &'a Names,
 }
 
 /// Writes the page of a report; without a recording it has no timeline and says so.
@@ -33,8 +35,8 @@ pub struct Recording<'a> {
 pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: impl Write) -> io::Result<()> {
     let data = |writer: &mut BufWriter<_>| {
         json_block(writer, "ptosim-report", report)?;
-        let Some(Recording { timeline, path }) = recording else { return Ok(()) };
-        let (head, bytes) = pack(timeline, path, &report.machine);
+        let Some(Recording { timeline, path, names }) = recording else { return Ok(()) };
+        let (head, bytes) = pack(timeline, path, names, &report.machine);
         json_block(writer, "ptosim-timeline", &head)?;
         writer.write_all(b"<script type=\"text/plain\" id=\"ptosim-bytes\">")?;
         base64(writer, &bytes)?;
@@ -45,14 +47,15 @@ pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: imp
 
 fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let pair = |bits: u32| PAIRS[(bits & 0xfff) as usize];
-    let mut line = Vec::with_capacity(4 << 12);
-    for piece in bytes.chunks(3 << 12) {
-        line.clear();
+    let mut line = Vec::with_capacity(4 << 16);
+    for piece in bytes.chunks(3 << 16) {
         let (triples, rest) = piece.as_chunks::<3>();
-        for &[a, b, c] in triples {
+        line.clear();
+        line.resize(4 * triples.len(), 0);
+        for (digits, &[a, b, c]) in line.as_chunks_mut::<4>().0.iter_mut().zip(triples) {
             let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-            line.extend_from_slice(&pair(word >> 12));
-            line.extend_from_slice(&pair(word));
+            let ([first, second], [third, fourth]) = (pair(word >> 12), pair(word));
+            *digits = [first, second, third, fourth];
         }
         match *rest {
             [a] => {

@@ -1,7 +1,7 @@
 //! The numbers of a run, as values; the other files of this folder turn them into text, JSON and CSV.
 //!
 //! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
-//! it its two forms. [`ScheduleWriter`] listens to the run itself.
+//! it its two forms. Others read along in the journal of the run: [`ScheduleWriter`], [`Export`], [`Timeline`], [`PathRecorder`].
 
 mod blame;
 mod by_type;
@@ -24,6 +24,8 @@ mod output;
 mod pack;
 pub(crate) mod page;
 mod path_csv;
+mod path_writer;
+mod pen;
 mod perfetto;
 #[cfg(test)]
 mod sample;
@@ -38,22 +40,24 @@ mod verdict;
 mod what_if;
 mod words;
 
-pub use blame::{Blame, PathKernel, PathReport, PathStep};
+pub use blame::{Blame, PathKernel, PathReport, PathStep, PathSums};
 pub use by_type::TypeReport;
 pub use chrome::Chrome;
 pub use compare::{Comparison, Figures, Row, TypeFigures};
 pub use compare_html::write_comparison;
-pub use critical_path::PathRecorder;
+pub use critical_path::{PathRecorder, Steps};
 pub use csv::ScheduleWriter;
 pub use diff::Diff;
 pub use dot::{MOST_TASKS, write_dot};
-pub use export::{BlockFacts, Counter, Export, Form, Lane, Slice};
+pub use export::Export;
 pub use html::{Recording, write_html};
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};
 pub use operations::Operations;
 pub use output::{Output, OutputError};
-pub use path_csv::write_paths;
+pub use pack::PackedPath;
+pub use path_csv::PathRows;
+pub use path_writer::PathWriter;
 pub use perfetto::Perfetto;
 pub use statistics::{Fan, Footprint, Statistics, TypeWork};
 pub use table::columns;

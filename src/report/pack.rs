@@ -9,11 +9,14 @@ use super::export::worker_names;
 use super::spread::{Bins, Curve, Level};
 use super::timeline::{Timeline, Waits};
 use super::tracks::Track;
-use super::varint::{push, zigzag};
+use super::varint::{Record, push, zigzag};
 use crate::config::Machine;
+use crate::engine::journal::Names;
 use crate::id::TaskType;
-use crate::workload::Symbols;
 use serde::Serialize;
+
+/// Bytes spent on the critical path; a path that takes more is not drawn.
+const PATH_BYTES: usize = 6 << 20;
 
 /// The head.
 #[derive(Serialize)]
@@ -68,18 +71,19 @@ struct WaitHead {
 }
 
 /// Head and bytes of a timeline and its critical path.
-pub(super) fn pack(timeline: &mut Timeline, path: &[PathStep], machine: &Machine) -> (Head, Vec<u8>) {
-    let mut bytes = Vec::new();
-    let names = part(&mut bytes, timeline.names.len() as u64, |bytes| pack_names(&timeline.names, bytes));
-    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.extend_from_slice(&timeline.tasks.bytes));
+pub(super) fn pack(timeline: &mut Timeline, path: &PackedPath, names: &Names, machine: &Machine) -> (Head, Vec<u8>) {
+    let mut bytes = Vec::with_capacity(timeline.bytes() + path.bytes.len());
+    let names = part(&mut bytes, names.iter().len() as u64, |bytes| pack_names(names, bytes));
+    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.append(&mut timeline.tasks.bytes));
     let tracks = tracks(timeline, machine, &mut bytes);
-    let path = part(&mut bytes, path.len() as u64, |bytes| pack_path(path, bytes));
+    let path = part(&mut bytes, path.count, |bytes| bytes.extend_from_slice(&path.bytes));
+    let drawn = |part: Part| Part { count: if part.bytes == 0 { 0 } else { part.count }, ..part };
     let head = Head {
         end: timeline.end,
         names,
-        tasks: Part { count: if tasks.bytes == 0 { 0 } else { tasks.count }, ..tasks },
+        tasks: drawn(tasks),
         tracks,
-        path,
+        path: drawn(path),
         curves: curves(timeline, machine),
         waits: waits(&timeline.waits),
         blames: Blame::ALL.iter().map(|blame| (blame.name(), blame.meaning())).collect(),
@@ -94,9 +98,9 @@ fn part(bytes: &mut Vec<u8>, count: u64, fill: impl FnOnce(&mut Vec<u8>)) -> Par
 }
 
 /// Each name as: bytes it shares with the beginning of the one before | bytes that follow | those bytes.
-fn pack_names(names: &Symbols, bytes: &mut Vec<u8>) {
+fn pack_names(names: &Names, bytes: &mut Vec<u8>) {
     let mut before: &[u8] = &[];
-    for (_, name) in names.iter() {
+    for name in names.iter() {
         let name = name.as_bytes();
         let shared = name.iter().zip(before).take_while(|(a, b)| a == b).count();
         push(bytes, shared as u64);
@@ -136,20 +140,43 @@ fn track(track: &Track, name: String, kind: &'static str, in_detail: bool, bytes
     TrackHead { name, kind, count: part.count, bytes: part.bytes, bin }
 }
 
-/// Each step as: blame × 8 + has worker × 4 + has task × 2 + runs a kernel | cycles | task difference | worker.
-fn pack_path(path: &[PathStep], bytes: &mut Vec<u8>) {
-    let mut before = 0;
-    for step in path {
+/// A critical path as the page reads it, or nothing but its length when it is too long.
+///
+/// ```text
+/// bytes of a step: blame × 8 + has worker × 4 + has task × 2 + runs a kernel | cycles | task difference | worker
+/// ```
+#[derive(Default)]
+pub struct PackedPath {
+    bytes: Vec<u8>,
+    count: u64,
+    is_too_long: bool,
+    task: u64,
+}
+
+impl PackedPath {
+    /// Adds a step.
+    #[inline]
+    pub fn add(&mut self, step: &PathStep) {
+        self.count += 1;
+        if self.is_too_long {
+            return;
+        }
         let flags =
             u8::from(step.worker.is_some()) << 2 | u8::from(step.task.is_some()) << 1 | u8::from(step.is_kernel);
-        bytes.push((step.blame.index() as u8) << 3 | flags);
-        push(bytes, step.to - step.from);
+        let mut record = Record::new();
+        record.byte((step.blame.index() as u8) << 3 | flags);
+        record.number(step.to - step.from);
         if let Some(task) = step.task {
-            push(bytes, zigzag(task.0, before));
-            before = task.0;
+            record.number(zigzag(task.0, self.task));
+            self.task = task.0;
         }
         if let Some(worker) = step.worker {
-            push(bytes, worker.0.into());
+            record.number(worker.0.into());
+        }
+        record.append_to(&mut self.bytes);
+        if self.bytes.len() > PATH_BYTES {
+            self.bytes = Vec::new();
+            self.is_too_long = true;
         }
     }
 }

@@ -1,72 +1,129 @@
 //! Both critical paths as CSV: the observed one, step by step from cycle 0 to the makespan, and the static one, task by task.
 
 use super::blame::PathStep;
+use super::pen::Pen;
+use crate::engine::journal::Names;
 use crate::graph::Graph;
 use crate::id::Symbol;
-use crate::workload::Symbols;
 use std::io::{self, Write};
 
-const HEADER: [&str; 10] = ["path", "step", "from", "to", "cycles", "blame", "task", "name", "kernel", "worker"];
+/// Writes the observed path while it is found, then the longest path through the graph.
+pub struct PathRows<W: Write> {
+    pen: Pen<W>,
+    n_steps: u64,
+}
 
-/// Writes the observed path, then the longest path through `graph`, whose moments are those of a machine that is never busy.
-///
-/// # Errors
-/// Those of `writer`.
-pub fn write_paths(steps: &[PathStep], names: &Symbols, graph: &Graph, writer: impl Write) -> io::Result<()> {
-    let mut rows = Rows { csv: csv::Writer::from_writer(writer), digits: itoa::Buffer::new() };
-    rows.csv.write_record(HEADER)?;
-    for (index, step) in steps.iter().enumerate() {
-        rows.span("observed", index, (step.from, step.to), step.blame.name())?;
-        rows.optional(step.task.map(|task| task.0))?;
+impl<W: Write> PathRows<W> {
+    /// Starts with the header line.
+    pub fn new(writer: W) -> PathRows<W> {
+        let mut pen = Pen::new(writer);
+        pen.literal(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
+        PathRows { pen, n_steps: 0 }
+    }
+
+    /// The next step of the observed path.
+    pub fn step(&mut self, step: &PathStep, names: &Names) {
+        self.pen.make_room();
+        self.pen.literal(b"observed,");
+        self.span(self.n_steps, (step.from, step.to), step.blame.name());
+        self.n_steps += 1;
+        if let Some(task) = step.task {
+            self.pen.number(task.0);
+        }
+        self.pen.byte(b',');
         match (step.task, step.name) {
-            (Some(task), None) if step.is_kernel => rows.csv.write_field(format!("task{task}"))?,
-            (_, name) => rows.name(name, names)?,
+            (Some(task), None) if step.is_kernel => {
+                self.pen.literal(b"task");
+                self.pen.number(task.0);
+            }
+            (_, name) => self.name(name.map(|name| names.name(name))),
         }
-        rows.name(step.kernel, names)?;
-        rows.optional(step.worker.map(|worker| worker.0.into()))?;
-        rows.end()?;
+        self.pen.byte(b',');
+        self.name(step.kernel.map(|kernel| names.name(kernel)));
+        self.pen.byte(b',');
+        if let Some(worker) = step.worker {
+            self.pen.number(worker.0.into());
+        }
+        self.pen.byte(b'\n');
     }
-    let mut clock = 0_u64;
-    for (index, task) in graph.critical_path().into_iter().enumerate() {
-        let facts = &graph.tasks[task.0 as usize];
-        let end = clock.saturating_add(facts.cycles());
-        rows.span("static", index, (clock, end), "compute")?;
-        rows.optional(Some(task.0))?;
-        rows.csv.write_field(graph.name(task))?;
-        rows.name(facts.kernel, &graph.symbols)?;
-        rows.optional(None)?;
-        rows.end()?;
-        clock = end;
+
+    /// Writes the longest path through `graph`, whose moments are those of a machine that is never busy; gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the writer.
+    pub fn finish(mut self, graph: &Graph) -> io::Result<W> {
+        let kernel = |kernel: Option<Symbol>| kernel.map(|kernel| graph.symbols.name(kernel));
+        let mut clock = 0_u64;
+        for (task, index) in graph.critical_path().into_iter().zip(0..) {
+            let facts = &graph.tasks[task.0 as usize];
+            let end = clock.saturating_add(facts.cycles());
+            self.pen.make_room();
+            self.pen.literal(b"static,");
+            self.span(index, (clock, end), "compute");
+            self.pen.number(task.0);
+            self.pen.byte(b',');
+            self.name(Some(&graph.name(task)));
+            self.pen.byte(b',');
+            self.name(kernel(facts.kernel));
+            self.pen.literal(b",\n");
+            clock = end;
+        }
+        self.pen.finish()
     }
-    rows.csv.flush()
+
+    /// The fields from `step` to `blame`.
+    #[inline]
+    fn span(&mut self, index: u64, (from, to): (u64, u64), blame: &str) {
+        for number in [index, from, to, to - from] {
+            self.pen.number(number);
+            self.pen.byte(b',');
+        }
+        self.pen.text(blame.as_bytes());
+        self.pen.byte(b',');
+    }
+
+    /// A text, in quotes where it needs them.
+    fn name(&mut self, name: Option<&str>) {
+        let name = name.unwrap_or_default();
+        if name.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n')) {
+            let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+            self.pen.text(quoted.as_bytes());
+        } else {
+            self.pen.text(name.as_bytes());
+        }
+        self.pen.make_room();
+    }
 }
 
-/// Rows in the making, field by field.
-struct Rows<W: Write> {
-    csv: csv::Writer<W>,
-    digits: itoa::Buffer,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Machine;
+    use crate::engine::{read_along, simulate};
+    use crate::report::PathRecorder;
+    use crate::workload;
 
-impl<W: Write> Rows<W> {
-    /// The fields from `path` to `blame`.
-    fn span(&mut self, path: &str, index: usize, (from, to): (u64, u64), blame: &str) -> csv::Result<()> {
-        self.csv.write_field(path)?;
-        for number in [index as u64, from, to, to - from] {
-            self.csv.write_field(self.digits.format(number))?;
+    #[test]
+    fn names_with_commas_quotes_and_line_feeds_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("trace.jsonl");
+        let header = r#"{"op":"header","format":"ptosim-trace","version":1}"#;
+        let task = r#"{"op":"submit","name":"a,\"b\"\r\nc","kernel":"k","cycles":5}"#;
+        std::fs::write(&path, format!("{header}\n{task}\n")).expect("room on the disk");
+        let program = workload::open(path.to_str().expect("a plain path")).expect("a trace");
+        let machine = Machine::default();
+        let (report, path, names) = read_along(PathRecorder::new(Vec::new()), |journal| {
+            simulate(program.as_ref(), &machine, journal).expect("it runs")
+        });
+        let mut rows = PathRows::new(Vec::new());
+        path.finish(&names).iter().for_each(|step| rows.step(step, &names));
+        let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
+        let bytes = rows.finish(&graph).expect("memory does not fail");
+        let mut reader = csv::Reader::from_reader(&bytes[..]);
+        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+        assert_eq!((rows.len(), report.makespan), (2, 5));
+        for row in rows {
+            assert_eq!((&row[3], &row[7], &row[8]), ("5", "a,\"b\"\r\nc", "k"));
         }
-        self.csv.write_field(blame)
-    }
-
-    fn optional(&mut self, number: Option<u64>) -> csv::Result<()> {
-        let Rows { csv, digits } = self;
-        csv.write_field(number.map_or("", |number| digits.format(number)))
-    }
-
-    fn name(&mut self, symbol: Option<Symbol>, names: &Symbols) -> csv::Result<()> {
-        self.csv.write_field(symbol.map_or("", |symbol| names.name(symbol)))
-    }
-
-    fn end(&mut self) -> csv::Result<()> {
-        self.csv.write_record(None::<&[u8]>)
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
 
-use super::export::{Counter, Form, Lane, Slice, worker_names};
-use super::varint::{self, Record};
+use super::export::{BlockFacts, Counter, Form, Lane, Slice, worker_names};
+use super::pen::Pen;
+use super::varint;
 use crate::config::Machine;
 use crate::id::WorkerType;
-use std::collections::BTreeSet;
+use std::io::Write;
 
 /// Fields of a packet.
 mod packet {
@@ -53,15 +54,14 @@ const NO_FLAGS: u64 = 0;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// Identities of tracks: the process, groups, then lanes and counters from these numbers on.
+/// Identities of tracks: the process, groups and the orchestrator; threads, counters and workers follow. Small numbers take few
+/// bytes, and every slice names its track twice.
 const PROCESS: u64 = 1;
 const WORKER_GROUPS: u64 = 2;
 const RUNTIME: u64 = 10;
 const OCCUPANCY: u64 = 11;
 const ORCHESTRATOR: u64 = 12;
-const SCHEDULER: u64 = 1 << 20;
-const COUNTERS: u64 = 1 << 21;
-const WORKERS: u64 = 1 << 22;
+const THREADS: u64 = 13;
 
 /// Numbers beside a slice; their names are told once, numbered from 1.
 const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
@@ -69,124 +69,180 @@ const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
 /// The form.
 #[derive(Default)]
 pub struct Perfetto {
-    known_names: BTreeSet<u64>,
-    scratch: Vec<u8>,
+    /// Whether each name was told.
+    known_names: Vec<bool>,
+    /// Identities of the first counter and of the first worker.
+    counters: u64,
+    workers: u64,
 }
 
 impl Perfetto {
-    fn track(lane: Lane) -> u64 {
+    fn track(&self, lane: Lane) -> u64 {
         match lane {
-            Lane::Worker(worker) => WORKERS + u64::from(worker.0),
+            Lane::Worker(worker) => self.workers + u64::from(worker.0),
             Lane::Orchestrator => ORCHESTRATOR,
-            Lane::Scheduler(thread) => SCHEDULER + u64::from(thread),
+            Lane::Scheduler(thread) => THREADS + u64::from(thread),
         }
-    }
-
-    /// A track below another, at a place among its siblings.
-    fn describe(&mut self, out: &mut Vec<u8>, track: u64, (parent, rank): (u64, u64), name: &str, is_counter: bool) {
-        let body = &mut self.scratch;
-        body.clear();
-        field(body, descriptor::UUID, track);
-        field(body, descriptor::PARENT_UUID, parent);
-        bytes(body, descriptor::NAME, name.as_bytes());
-        field(body, descriptor::CHILD_ORDERING, 3);
-        field(body, descriptor::SIBLING_ORDER_RANK, rank);
-        if is_counter {
-            bytes(body, descriptor::COUNTER, &[]);
-        }
-        packet(out, None, NO_FLAGS, (packet::TRACK_DESCRIPTOR, body));
     }
 
     /// Tells the text of a name at its first use.
-    fn intern(&mut self, out: &mut Vec<u8>, id: u64, name: &str) {
-        if !self.known_names.insert(id) {
-            return;
+    #[inline]
+    fn intern<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
+        let id = slice.name_id as usize;
+        if id >= self.known_names.len() {
+            self.known_names.resize(id + 1, false);
         }
-        self.scratch.clear();
-        name_entry(&mut self.scratch, interned::EVENT_NAMES, id, name);
-        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
+        if !std::mem::replace(&mut self.known_names[id], true) {
+            let mut entry = Vec::new();
+            name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
+            pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
+            pen.make_room();
+        }
+    }
+
+    /// The beginning of a slice that has a label or arrows, which may take any number of bytes.
+    #[cold]
+    fn long_begin<W: Write>(&self, pen: &mut Pen<W>, slice: &Slice<'_>) {
+        let mut body = Vec::new();
+        for (number, value) in
+            [(event::TYPE, SLICE_BEGIN), (event::TRACK_UUID, self.track(slice.lane)), (event::NAME_IID, slice.name_id)]
+        {
+            field(&mut body, number, value);
+        }
+        let facts = facts(slice);
+        for (name, value) in facts.into_iter().zip(1..).filter_map(|(value, name)| Some((name, value?))) {
+            let mut annotation = Vec::new();
+            field(&mut annotation, 1, name);
+            field(&mut annotation, 3, value);
+            bytes(&mut body, event::DEBUG_ANNOTATIONS, &annotation);
+        }
+        if let Some(label) = slice.block.and_then(|block| block.label) {
+            let mut annotation = Vec::new();
+            bytes(&mut annotation, 10, b"label");
+            bytes(&mut annotation, 6, label.as_bytes());
+            bytes(&mut body, event::DEBUG_ANNOTATIONS, &annotation);
+        }
+        for &flow in slice.flows_out {
+            fixed(&mut body, event::FLOW_IDS, flow);
+        }
+        for &flow in slice.flows_in {
+            fixed(&mut body, event::TERMINATING_FLOW_IDS, flow);
+        }
+        pen.text(&packet(Some(slice.from), NEEDS_STATE, (packet::TRACK_EVENT, &body)));
+        pen.make_room();
     }
 }
 
+/// The numbers that [`FACTS`] names.
+fn facts(slice: &Slice<'_>) -> [Option<u64>; FACTS.len()] {
+    let of_block = |fact: fn(&BlockFacts<'_>) -> u64| slice.block.as_ref().map(fact);
+    let task = slice.task.map(|task| task.0);
+    [task, of_block(|block| block.block.into()), of_block(|block| block.submit), of_block(|block| block.ready)]
+}
+
 impl Form for Perfetto {
-    fn open(&mut self, out: &mut Vec<u8>, workload: &str, machine: &Machine) {
+    fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8> {
         let title = format!("{workload} on {} (1 ns is 1 cycle of {} MHz)", machine.name, machine.clock_mhz);
-        let mut process = Vec::new();
+        let (mut process, mut body) = (Vec::new(), Vec::new());
         field(&mut process, 1, 1);
         bytes(&mut process, 6, title.as_bytes());
-        self.scratch.clear();
-        field(&mut self.scratch, descriptor::UUID, PROCESS);
-        bytes(&mut self.scratch, descriptor::PROCESS, &process);
-        field(&mut self.scratch, descriptor::CHILD_ORDERING, 3);
-        packet(out, None, STATE_CLEARED, (packet::TRACK_DESCRIPTOR, &self.scratch));
-        self.scratch.clear();
+        field(&mut body, descriptor::UUID, PROCESS);
+        bytes(&mut body, descriptor::PROCESS, &process);
+        field(&mut body, descriptor::CHILD_ORDERING, 3);
+        let mut out = packet(None, STATE_CLEARED, (packet::TRACK_DESCRIPTOR, &body));
+        body.clear();
         for (name, id) in FACTS.into_iter().zip(1..) {
-            name_entry(&mut self.scratch, interned::ANNOTATION_NAMES, id, name);
+            name_entry(&mut body, interned::ANNOTATION_NAMES, id, name);
         }
-        packet(out, None, NEEDS_STATE, (packet::INTERNED_DATA, &self.scratch));
-        self.describe(out, RUNTIME, (PROCESS, 0), "Runtime", false);
-        self.describe(out, ORCHESTRATOR, (RUNTIME, 0), "orchestrator", false);
-        for thread in 0..machine.scheduler.threads {
-            let (track, rank) = (SCHEDULER + u64::from(thread), u64::from(thread) + 1);
-            self.describe(out, track, (RUNTIME, rank), &format!("scheduler thread {thread}"), false);
+        out.extend(packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &body)));
+        describe(&mut out, RUNTIME, (PROCESS, 0), "Runtime", false);
+        describe(&mut out, ORCHESTRATOR, (RUNTIME, 0), "orchestrator", false);
+        for thread in 0..u64::from(machine.scheduler.threads) {
+            let name = format!("scheduler thread {thread}");
+            describe(&mut out, THREADS + thread, (RUNTIME, thread + 1), &name, false);
         }
-        self.describe(out, OCCUPANCY, (PROCESS, 1), "Occupancy", false);
-        for counter in Counter::all(machine) {
+        describe(&mut out, OCCUPANCY, (PROCESS, 1), "Occupancy", false);
+        self.counters = THREADS + u64::from(machine.scheduler.threads);
+        let counters = Counter::all(machine);
+        self.workers = self.counters + counters.len() as u64;
+        for counter in counters {
             let (name, rank) = (counter.name(machine.limits.rings), counter.index() as u64);
-            self.describe(out, COUNTERS + rank, (OCCUPANCY, rank), &name, true);
+            describe(&mut out, self.counters + rank, (OCCUPANCY, rank), &name, true);
         }
         for kind in WorkerType::ALL {
             let count = machine.workers.count(kind);
             if count > 0 {
                 let name = format!("{kind} workers ({count})");
-                self.describe(out, WORKER_GROUPS + kind as u64, (PROCESS, 2 + kind as u64), &name, false);
+                describe(&mut out, WORKER_GROUPS + kind as u64, (PROCESS, 2 + kind as u64), &name, false);
             }
         }
         for (id, (kind, name)) in worker_names(machine).into_iter().enumerate() {
-            self.describe(out, WORKERS + id as u64, (WORKER_GROUPS + kind as u64, id as u64), &name, false);
+            describe(&mut out, self.workers + id as u64, (WORKER_GROUPS + kind as u64, id as u64), &name, false);
         }
+        out
     }
 
-    fn slice(&mut self, out: &mut Vec<u8>, slice: &Slice<'_>) {
-        self.intern(out, slice.name_id, slice.name);
-        let track = Perfetto::track(slice.lane);
-        let mut record = event(SLICE_BEGIN, track);
-        record.number(event::NAME_IID << 3);
-        record.number(slice.name_id);
-        if let Some(task) = slice.task {
-            annotate(&mut record, 1, task.0);
+    #[inline]
+    fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
+        self.intern(pen, slice);
+        let track = self.track(slice.lane);
+        let has_label = slice.block.is_some_and(|block| block.label.is_some());
+        if has_label || !slice.flows_in.is_empty() || !slice.flows_out.is_empty() {
+            self.long_begin(pen, slice);
+        } else {
+            short_event(pen, slice.from, SLICE_BEGIN, track, |pen| {
+                pen.byte((event::NAME_IID << 3) as u8);
+                pen.varint(slice.name_id);
+                for (value, name) in facts(slice).into_iter().zip(1..) {
+                    value.inspect(|&value| annotate(pen, name, value));
+                }
+            });
         }
-        if let Some(block) = slice.block {
-            annotate(&mut record, 2, block.block.into());
-            annotate(&mut record, 3, block.submit);
-            annotate(&mut record, 4, block.ready);
-        }
-        self.scratch.clear();
-        self.scratch.extend_from_slice(record.bytes());
-        if let Some(label) = slice.block.and_then(|block| block.label) {
-            let mut annotation = Vec::new();
-            bytes(&mut annotation, 10, b"label");
-            bytes(&mut annotation, 6, label.as_bytes());
-            bytes(&mut self.scratch, event::DEBUG_ANNOTATIONS, &annotation);
-        }
-        for &flow in slice.flows_out {
-            fixed(&mut self.scratch, event::FLOW_IDS, flow);
-        }
-        for &flow in slice.flows_in {
-            fixed(&mut self.scratch, event::TERMINATING_FLOW_IDS, flow);
-        }
-        packet(out, Some(slice.from), NEEDS_STATE, (packet::TRACK_EVENT, &self.scratch));
-        packet(out, Some(slice.to), NEEDS_STATE, (packet::TRACK_EVENT, event(SLICE_END, track).bytes()));
+        short_event(pen, slice.to, SLICE_END, track, |_| {});
     }
 
-    fn counter(&mut self, out: &mut Vec<u8>, counter: Counter, value: u64, now: u64) {
-        let mut record = event(COUNTER, COUNTERS + counter.index() as u64);
-        record.number(event::COUNTER_VALUE << 3);
-        record.number(value);
-        packet(out, Some(now), NEEDS_STATE, (packet::TRACK_EVENT, record.bytes()));
+    #[inline]
+    fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
+        short_event(pen, now, COUNTER, self.counters + counter as u64, |pen| {
+            pen.varint(event::COUNTER_VALUE << 3);
+            pen.varint(value);
+        });
     }
 
-    fn close(&mut self, _out: &mut Vec<u8>) {}
+    fn close<W: Write>(&mut self, _pen: &mut Pen<W>) {}
+}
+
+/// A packet with an event whose lengths fit into one byte each: they are filled in when they are known.
+#[inline]
+fn short_event<W: Write>(pen: &mut Pen<W>, now: u64, kind: u64, track: u64, rest: impl FnOnce(&mut Pen<W>)) {
+    pen.literal(&[1 << 3 | 2, 0]);
+    let packet_at = pen.at();
+    let head = [packet::SEQUENCE_ID << 3, 1, packet::SEQUENCE_FLAGS << 3, NEEDS_STATE, packet::TIMESTAMP << 3];
+    pen.literal(&head.map(|byte| byte as u8));
+    pen.varint(now);
+    pen.literal(&[(packet::TRACK_EVENT << 3 | 2) as u8, 0]);
+    let event_at = pen.at();
+    pen.literal(&[event::TYPE << 3, kind, event::TRACK_UUID << 3].map(|byte| byte as u8));
+    pen.varint(track);
+    rest(pen);
+    let end = pen.at();
+    debug_assert!(end - packet_at < 0x80, "{} bytes", end - packet_at);
+    pen.amend(event_at - 1, (end - event_at) as u8);
+    pen.amend(packet_at - 1, (end - packet_at) as u8);
+}
+
+/// A track below another, at a place among its siblings.
+fn describe(out: &mut Vec<u8>, track: u64, (parent, rank): (u64, u64), name: &str, is_counter: bool) {
+    let mut body = Vec::new();
+    field(&mut body, descriptor::UUID, track);
+    field(&mut body, descriptor::PARENT_UUID, parent);
+    bytes(&mut body, descriptor::NAME, name.as_bytes());
+    field(&mut body, descriptor::CHILD_ORDERING, 3);
+    field(&mut body, descriptor::SIBLING_ORDER_RANK, rank);
+    if is_counter {
+        bytes(&mut body, descriptor::COUNTER, &[]);
+    }
+    out.extend(packet(None, NO_FLAGS, (packet::TRACK_DESCRIPTOR, &body)));
 }
 
 /// A number.
@@ -210,25 +266,11 @@ fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// The beginning of an event on a track.
-#[inline]
-fn event(kind: u64, track: u64) -> Record {
-    let mut record = Record::new();
-    for (number, value) in [(event::TYPE, kind), (event::TRACK_UUID, track)] {
-        record.number(number << 3);
-        record.number(value);
-    }
-    record
-}
-
 /// The number beside a slice that [`FACTS`] names in this place, from 1.
 #[inline]
-fn annotate(record: &mut Record, name: u8, value: u64) {
-    let length = 3 + varint::length(value) as u8;
-    for byte in [(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, length, 1 << 3, name, 3 << 3] {
-        record.byte(byte);
-    }
-    record.number(value);
+fn annotate<W: Write>(pen: &mut Pen<W>, name: u8, value: u64) {
+    pen.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + varint::length(value) as u8, 1 << 3, name, 3 << 3]);
+    pen.varint(value);
 }
 
 /// A text with its number in a table of names.
@@ -240,21 +282,15 @@ fn name_entry(out: &mut Vec<u8>, table: u64, id: u64, name: &str) {
 }
 
 /// A packet that holds `body` as the field `number`, at a moment if it has one.
-#[inline]
-fn packet(out: &mut Vec<u8>, now: Option<u64>, flags: u64, (number, body): (u64, &[u8])) {
-    let mut head = Record::new();
-    for (number, value) in [(packet::SEQUENCE_ID, 1), (packet::SEQUENCE_FLAGS, flags)] {
-        head.number(number << 3);
-        head.number(value);
-    }
+fn packet(now: Option<u64>, flags: u64, (number, body): (u64, &[u8])) -> Vec<u8> {
+    let mut inner = Vec::with_capacity(body.len() + 32);
+    field(&mut inner, packet::SEQUENCE_ID, 1);
+    field(&mut inner, packet::SEQUENCE_FLAGS, flags);
     if let Some(now) = now {
-        head.number(packet::TIMESTAMP << 3);
-        head.number(now);
+        field(&mut inner, packet::TIMESTAMP, now);
     }
-    head.number(number << 3 | 2);
-    head.number(body.len() as u64);
-    varint::push(out, 1 << 3 | 2);
-    varint::push(out, (head.bytes().len() + body.len()) as u64);
-    out.extend_from_slice(head.bytes());
-    out.extend_from_slice(body);
+    bytes(&mut inner, number, body);
+    let mut packet = Vec::with_capacity(inner.len() + 8);
+    bytes(&mut packet, 1, &inner);
+    packet
 }

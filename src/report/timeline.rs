@@ -6,12 +6,10 @@
 use super::spread::Curve;
 use super::tracks::{Span, Track};
 use super::varint::{Record, push, zigzag};
-use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
-use crate::id::{TaskId, TaskType};
-use crate::sync::{Local, Word};
-use crate::window::{NONE, Resource, SlotRef, Window};
-use crate::workload::Symbols;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
+use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
+use crate::id::{Symbol, TaskId, TaskType};
+use crate::window::{Resource, SlotRef};
 
 /// Blocks on workers, and tasks, that are kept one by one.
 const DETAILED_BLOCKS: u64 = 2_000_000;
@@ -22,7 +20,7 @@ const PRODUCER_BYTES: usize = 8 << 20;
 /// Buckets of a histogram: 0, then one for each number of binary digits.
 const N_BUCKETS: usize = 65;
 
-/// An observer that records a timeline.
+/// A reader of a journal that packs a timeline.
 #[derive(Default)]
 pub struct Timeline {
     /// One a worker, by id.
@@ -36,7 +34,6 @@ pub struct Timeline {
     /// Ready queues by task type.
     pub(super) ready: [Curve; 5],
     pub(super) waits: Waits,
-    pub(super) names: Symbols,
     pub(super) end: u64,
     ready_now: [u64; 5],
     n_blocks: u64,
@@ -67,7 +64,6 @@ pub(super) struct Tasks {
     producer_bytes: usize,
     submit: u64,
     name: u64,
-    scratch: Vec<u8>,
 }
 
 /// Waiting times by powers of two.
@@ -99,6 +95,12 @@ impl Timeline {
     /// Whether every span of orchestrator and scheduler was kept.
     pub(super) fn runtime_is_detailed(&self) -> bool {
         self.n_jobs <= DETAILED_SPANS
+    }
+
+    /// About how many bytes its tasks and spans take.
+    pub(super) fn bytes(&self) -> usize {
+        let tracks = self.workers.iter().chain(&self.scheduler).chain([&self.orchestrator]);
+        self.tasks.bytes.len() + tracks.map(|track| track.spans.len()).sum::<usize>()
     }
 
     fn runtime_span(&mut self, thread: Option<usize>, span: &Span) {
@@ -136,42 +138,30 @@ impl Timeline {
 
 impl Tasks {
     #[inline]
-    fn add(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
-        let job = &window.slot(slot).job;
-        let (name, kernel, blocks) = (job.name.load(Relaxed), job.kernel.load(Relaxed), job.blocks.load(Relaxed));
-        let (has_name, has_blocks) = (name != NONE, blocks != 1);
+    fn add(&mut self, submitted: &Submitted<'_>, now: u64) {
+        let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.0) + 1);
+        let has_blocks = submitted.blocks != 1;
         let mut record = Record::new();
-        record.byte(job.kind() as u8 | u8::from(has_name) << 3 | u8::from(has_blocks) << 4);
+        record.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
         record.number(now - self.submit);
-        record.number(u64::from(kernel.wrapping_add(1)));
-        if has_name {
-            record.number(zigzag(name.into(), self.name));
-            self.name = name.into();
+        record.number(number(submitted.kernel));
+        if let Some(name) = submitted.name {
+            record.number(zigzag(name.0.into(), self.name));
+            self.name = name.0.into();
         }
         if has_blocks {
-            record.number(blocks.into());
+            record.number(submitted.blocks.into());
         }
-        self.bytes.extend_from_slice(record.bytes());
+        let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
+        record.number(producers.map_or(0, |producers| producers.len() as u64 + 1));
+        record.append_to(&mut self.bytes);
         self.submit = now;
         self.count += 1;
-        self.producers(task, slot, window);
-    }
-
-    #[inline]
-    fn producers(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>) {
-        if self.producer_bytes > PRODUCER_BYTES {
-            self.bytes.push(0);
-            return;
+        let before = self.bytes.len();
+        for producer in producers.unwrap_or_default() {
+            push(&mut self.bytes, submitted.task.0 - producer);
         }
-        self.scratch.clear();
-        let mut count = 0;
-        window.each_producer(slot, |producer| {
-            count += 1;
-            push(&mut self.scratch, task.0 - window.slot(producer).task().0);
-        });
-        push(&mut self.bytes, count + 1);
-        self.bytes.extend_from_slice(&self.scratch);
-        self.producer_bytes += self.scratch.len();
+        self.producer_bytes += self.bytes.len() - before;
     }
 }
 
@@ -192,9 +182,13 @@ fn phase_label(phase: Phase) -> u32 {
     }
 }
 
-impl Observer for Timeline {
+impl Reader for Timeline {
+    fn needs(&self) -> Needs {
+        Needs { tasks: true, levels: true, causes: false }
+    }
+
     #[inline]
-    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
         if !in_detail && !self.tasks.bytes.is_empty() {
@@ -224,9 +218,9 @@ impl Observer for Timeline {
     }
 
     #[inline]
-    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+    fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
         if self.is_detailed() {
-            self.tasks.add(task, slot, window, now);
+            self.tasks.add(submitted, now);
         }
     }
 
@@ -248,19 +242,16 @@ impl Observer for Timeline {
 
     #[inline]
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
-        if let JobStep::Begun(cost) = step
-            && cost > 0
-        {
-            let label = match job.kind {
-                JobKind::Admit => 0,
-                JobKind::Complete => 1,
-                JobKind::Dispatch => 2,
-            };
-            let to = now.saturating_add(cost);
-            let thread = self.thread(now, to);
-            let span = Span { from: now, to, task: job.task.0, part: 0, label, extra: label.into() };
-            self.runtime_span(Some(thread), &span);
-        }
+        let JobStep::Begun(cost @ 1..) = step else { return };
+        let label = match job.kind {
+            JobKind::Admit => 0,
+            JobKind::Complete => 1,
+            JobKind::Dispatch => 2,
+        };
+        let to = now.saturating_add(cost);
+        let thread = self.thread(now, to);
+        let span = Span { from: now, to, task: job.task.0, part: 0, label, extra: label.into() };
+        self.runtime_span(Some(thread), &span);
     }
 
     #[inline]
@@ -271,20 +262,19 @@ impl Observer for Timeline {
     }
 
     #[inline]
-    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        let ring_index = ring as usize;
-        if ring_index >= self.rings.len() {
-            self.rings.resize(ring_index + 1, RingCurves::default());
+    fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        let ring = ring as usize;
+        if ring >= self.rings.len() {
+            self.rings.resize(ring + 1, RingCurves::default());
         }
-        let (curves, state) = (&mut self.rings[ring_index], window.ring(ring));
-        curves.window.set(state.submitted() - state.retired(), now);
-        curves.heap.set(state.heap_used(), now);
-        curves.deps.set(state.deps_used(), now);
-        self.tensors.set(window.tensors(), now);
+        let curves = &mut self.rings[ring];
+        curves.window.set(occupancy.window, now);
+        curves.heap.set(occupancy.heap, now);
+        curves.deps.set(occupancy.deps, now);
+        self.tensors.set(occupancy.tensors, now);
     }
 
-    fn finished(&mut self, names: &Symbols, now: u64) {
-        self.names = names.clone();
+    fn finished(&mut self, now: u64) {
         self.end = now;
     }
 }

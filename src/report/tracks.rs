@@ -48,7 +48,7 @@ impl Track {
                 record.number(span.part.into());
             }
             record.number(span.extra);
-            self.spans.extend_from_slice(record.bytes());
+            record.append_to(&mut self.spans);
             (self.end, self.task) = (span.to, span.task);
         }
     }

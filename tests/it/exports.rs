@@ -2,9 +2,10 @@
 
 use crate::programs;
 use ptosim::config::Machine;
-use ptosim::engine::{BlockRow, Observer, simulate};
+use ptosim::engine::{BlockRow, Observer, read_along, simulate};
 use ptosim::graph::Graph;
-use ptosim::report::{Chrome, Export, PathRecorder, Perfetto, Recording, Report, Timeline, write_html};
+use ptosim::id::WorkerType;
+use ptosim::report::{Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Timeline, write_html};
 use ptosim::workload::{Symbols, Workload};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,8 +43,9 @@ fn runs(mut check: impl FnMut(u64, &dyn Workload, &Machine, &Rows, &Report)) {
 fn chrome_events_are_the_schedule() {
     runs(|seed, program, machine, rows, report| {
         let graph = Graph::load(program, machine).expect("it ran before");
-        let mut export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph));
-        simulate(program, machine, &mut export).expect("it ran before");
+        let export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph));
+        let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
+        run.expect("it ran before");
         let bytes = export.finish().expect("memory does not fail");
         let trace: Value = serde_json::from_slice(&bytes).expect("JSON");
         let nanos = |value: &Value| (value.as_f64().expect("a number") * 1000.0).round() as u64;
@@ -129,9 +131,16 @@ fn message<'a>(fields: &[(u64, Field<'a>)], wanted: u64) -> Option<&'a [u8]> {
 #[test]
 fn perfetto_packets_are_the_schedule() {
     runs(|seed, program, machine, rows, _| {
-        let mut export = Export::new(Perfetto::default(), Vec::new(), "random", machine, None);
-        simulate(program, machine, &mut export).expect("it ran before");
+        let export = Export::new(Perfetto::default(), Vec::new(), "random", machine, None);
+        let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
+        run.expect("it ran before");
         let bytes = export.finish().expect("memory does not fail");
+        let is_worker = |name: &str| {
+            let (kind, nth) = name.rsplit_once(' ').unwrap_or_default();
+            WorkerType::ALL.iter().any(|known| known.name() == kind) && nth.parse::<u32>().is_ok()
+        };
+        // Workers are described in the order of their ids.
+        let mut workers: Vec<u64> = Vec::new();
         let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
         let mut open: BTreeMap<u64, (u64, BTreeMap<String, u64>)> = BTreeMap::new();
         let mut names: BTreeMap<u64, String> = BTreeMap::new();
@@ -142,7 +151,9 @@ fn perfetto_packets_are_the_schedule() {
             assert_eq!(number(&packet, 10), Some(1), "all packets are of one sequence");
             if let Some(descriptor) = message(&packet, 60).map(fields) {
                 let name = message(&descriptor, 2).map_or(String::new(), |name| String::from_utf8_lossy(name).into());
-                tracks.insert(number(&descriptor, 1).expect("an identity"), name);
+                let track = number(&descriptor, 1).expect("an identity");
+                workers.extend(is_worker(&name).then_some(track));
+                assert_eq!(tracks.insert(track, name), None, "tracks differ");
             }
             for (table, entry) in message(&packet, 12).map(fields).unwrap_or_default() {
                 let (3, Field::Bytes(entry)) = (table, entry) else { continue };
@@ -167,9 +178,9 @@ fn perfetto_packets_are_the_schedule() {
                 }
                 Some(2) => {
                     let (start, facts) = open.remove(&track).expect("a slice that was begun");
-                    if track >= 1 << 22 {
+                    if let Some(worker) = workers.iter().position(|&other| other == track) {
                         let [task, block, submit, ready] = ["task", "block", "submit", "ready"].map(|key| facts[key]);
-                        found.push([track - (1 << 22), start, now, task, block, submit, ready]);
+                        found.push([worker as u64, start, now, task, block, submit, ready]);
                     }
                 }
                 kind => assert_eq!(kind, Some(4), "slices and counters only"),
@@ -211,12 +222,17 @@ fn signed(number: u64) -> i64 {
 #[test]
 fn the_page_holds_the_schedule_and_the_path() {
     runs(|seed, program, machine, rows, report| {
-        let (mut timeline, mut path) = (Timeline::new(), PathRecorder::new());
-        simulate(program, machine, &mut timeline).expect("it ran before");
-        simulate(program, machine, &mut path).expect("it ran before");
+        let (run, mut timeline, names) = read_along(Timeline::new(), |journal| simulate(program, machine, journal));
+        run.expect("it ran before");
+        let path = PathRecorder::new(Vec::new());
+        let (run, path, _) = read_along(path, |journal| simulate(program, machine, journal));
+        run.expect("it ran before");
         let mut page = Vec::new();
-        let steps = path.steps();
-        write_html(report, Some(Recording { timeline: &mut timeline, path: &steps }), &mut page).expect("memory");
+        let steps = path.finish(&names);
+        let mut packed = PackedPath::default();
+        steps.iter().for_each(|step| packed.add(step));
+        let recording = Recording { timeline: &mut timeline, path: &packed, names: &names };
+        write_html(report, Some(recording), &mut page).expect("memory");
         let page = String::from_utf8(page).expect("a page is UTF-8");
         let head: Value = serde_json::from_str(block(&page, "ptosim-timeline")).expect("JSON");
         let bytes = from_base64(block(&page, "ptosim-bytes"));

@@ -1,8 +1,8 @@
 //! Names from a trace are text in a page, whatever they contain.
 
 use ptosim::config::Machine;
-use ptosim::engine::simulate;
-use ptosim::report::{PathRecorder, Recording, Report, Timeline, write_html};
+use ptosim::engine::{Journal, read_along, simulate};
+use ptosim::report::{PackedPath, PathRecorder, PathSums, Recording, Report, Timeline, write_html};
 use ptosim::workload;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -38,13 +38,17 @@ fn page(names: &[String], window: u64) -> (Report, String) {
     let program = workload::open(path.to_str().expect("a plain path")).expect("a trace");
     let mut machine = Machine::default();
     machine.limits.window = window;
-    let (mut timeline, mut path) = (Timeline::new(), PathRecorder::new());
-    let mut report = simulate(program.as_ref(), &machine, &mut timeline).expect("it runs");
-    simulate(program.as_ref(), &machine, &mut path).expect("it runs again");
-    let steps = path.steps();
-    report.path = Some(path.report());
+    let run = |journal: &mut Journal| simulate(program.as_ref(), &machine, journal).expect("it runs");
+    let (mut report, mut timeline, names) = read_along(Timeline::new(), run);
+    let (_, path, _) = read_along(PathRecorder::new(Vec::new()), run);
+    let (mut packed, mut sums) = (PackedPath::default(), PathSums::default());
+    for step in &path.finish(&names) {
+        packed.add(step);
+        sums.add(step);
+    }
+    report.path = Some(sums.report(&names));
     let mut page = Vec::new();
-    let recording = Recording { timeline: &mut timeline, path: &steps };
+    let recording = Recording { timeline: &mut timeline, path: &packed, names: &names };
     write_html(&report, Some(recording), &mut page).expect("memory does not fail");
     (report, String::from_utf8(page).expect("a page is UTF-8"))
 }

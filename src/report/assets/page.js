@@ -90,9 +90,17 @@ function timelineSection() {
     button("←", "Move left", () => view.pan(-0.4)), button("→", "Move right", () => view.pan(0.4)), ...(data.path.n > 0 ? [path] : []), field, button("↑", "Previous match", () => next(-1)), button("↓", "Next match", () => next(1)), output);
   found.append(make("p", { class: "soft keys" }, "Drag or ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"), " move, ", make("kbd", {}, "Ctrl"), " + wheel or ", make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " zoom, ", make("kbd", {}, "0"), " shows all, ",
     make("kbd", {}, ","), " ", make("kbd", {}, "."), " go from block to block, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"), " from lane to lane, ", make("kbd", {}, "/"), " searches. Click a block for its producers and consumers."));
-  found.append(browser.panel, timelineLegend(data));
+  found.append(...coarseness(data), browser.panel, timelineLegend(data));
   window.ptosim = { report, data, view, browser, finder };
   return data;
+}
+
+/// What the page does not hold because the run was too long for it.
+function coarseness(data) {
+  const notes = [];
+  if (data.lanes.some((lane) => lane.kind === "worker" && lane.busy)) notes.push(`${count(report.blocks, "block")} are too many to keep one by one: lanes show how busy a worker was and with which kernel mostly.`);
+  if (report.path && report.path.steps > 0 && data.path.n === 0) notes.push(`The critical path has ${count(report.path.steps, "step")}, too many to draw; its causes below count all of them.`);
+  return notes.map((note) => make("p", { class: "soft coarse" }, note));
 }
 
 function timelineLegend(data) {

@@ -1,0 +1,333 @@
+//! A run written down while it goes on, and read by others.
+//!
+//! ```text
+//! engine ─▶ Journal ── full pages ──▶ one thread a Reader ─▶ its report
+//!              ▲                          │
+//!              └─── pages to use again ───┘
+//! ```
+//!
+//! The thread of the engine only appends a few words an event; everything that reports make of them happens behind it. Pages are
+//! of bounded size and number: who reads slowly holds the engine up, and memory does not grow with the run.
+
+mod facts;
+mod words;
+
+pub use facts::{Names, Occupancy, Submitted};
+use words::Page;
+
+use super::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
+use crate::id::{TaskId, TaskType};
+use crate::window::SlotRef;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread::{self, JoinHandle};
+
+/// Pages that may wait for a reader.
+const MOST_WAITING: usize = 4;
+
+/// What a reader wants to know beside the rows of the schedule; the rest is not written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Every task with its producers.
+    pub tasks: bool,
+    /// What is in use and in the ready queues, and what orchestrator and scheduler spend time on.
+    pub levels: bool,
+    /// Everything that can lead to something.
+    pub causes: bool,
+}
+
+/// Makes something of what is in a journal, on a thread of its own. The calls are those of an [`Observer`](super::Observer), with
+/// copies of what an observer sees in the window; every one does nothing by default.
+pub trait Reader: Send + 'static {
+    /// What it wants to know.
+    fn needs(&self) -> Needs;
+
+    /// A block started on a worker; its names are known.
+    #[inline]
+    fn block(&mut self, row: &BlockRow, names: &Names) {
+        let _ = (row, names);
+    }
+
+    /// A task was published.
+    #[inline]
+    fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
+        let _ = (submitted, now);
+    }
+
+    /// A task became READY, or is to be run once more.
+    #[inline]
+    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        let _ = (task, slot, kind, now);
+    }
+
+    /// A READY task was dropped or removed before all its blocks were placed.
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        let _ = (kind, now);
+    }
+
+    /// A block was given to workers.
+    #[inline]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        let _ = (placed, now);
+    }
+
+    /// A job of the scheduler was queued, begun or done.
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        let _ = (job, step, now);
+    }
+
+    /// A job was queued, begun and done without cost, one right after the other.
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        let _ = (job, now);
+    }
+
+    /// The orchestrator did this from a cycle to now.
+    #[inline]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        let _ = (phase, from, now);
+    }
+
+    /// Something of a ring was taken or returned.
+    #[inline]
+    fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        let _ = (ring, occupancy, now);
+    }
+
+    /// A task is CONSUMED.
+    #[inline]
+    fn consumed(&mut self) {}
+
+    /// The policy acts by itself.
+    #[inline]
+    fn policy_acts(&mut self) {}
+
+    /// The start of its parent no longer holds the task in this slot back.
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        let _ = (slot, now);
+    }
+
+    /// The run is over.
+    fn finished(&mut self, now: u64) {
+        let _ = now;
+    }
+
+    /// A page was read to its end: the moment for what need not be done at once.
+    fn turn(&mut self, names: &Names) {
+        let _ = names;
+    }
+}
+
+/// An observer that only writes down what happens; those it was given to read along.
+pub struct Journal {
+    page: Page,
+    needs: Needs,
+    /// The cycle written last.
+    now: u64,
+    /// Where the job written last ends in the page.
+    job_end: usize,
+    /// Names handed on so far.
+    n_names: usize,
+    n_blocks: u64,
+    sign_of_life: Option<SignOfLife>,
+    readers: Vec<SyncSender<Arc<Page>>>,
+    threads: Vec<JoinHandle<()>>,
+    used: Receiver<Page>,
+    give_back: Sender<Page>,
+}
+
+/// Told now and then how many blocks have started, and the cycle.
+pub type SignOfLife = Box<dyn FnMut(u64, u64) + Send>;
+
+/// A reader at work.
+pub struct Reading<R>(Receiver<(R, Names)>);
+
+impl<R> Reading<R> {
+    /// The reader and all names, after the journal was closed.
+    ///
+    /// # Panics
+    /// When the journal is still open.
+    #[must_use]
+    pub fn end(self) -> (R, Names) {
+        self.0.try_recv().expect("the journal is closed, and its readers are done")
+    }
+}
+
+impl Default for Journal {
+    fn default() -> Journal {
+        Journal::new()
+    }
+}
+
+impl Journal {
+    /// One that nobody reads yet.
+    #[must_use]
+    pub fn new() -> Journal {
+        let (give_back, used) = mpsc::channel();
+        Journal {
+            page: Page::empty(),
+            needs: Needs::default(),
+            now: 0,
+            job_end: usize::MAX,
+            n_names: 0,
+            n_blocks: 0,
+            sign_of_life: None,
+            readers: Vec::new(),
+            threads: Vec::new(),
+            used,
+            give_back,
+        }
+    }
+
+    /// Lets `reader` read along from now on.
+    ///
+    /// # Panics
+    /// When the host gives no thread.
+    pub fn add<R: Reader>(&mut self, mut reader: R) -> Reading<R> {
+        let Needs { tasks, levels, causes } = reader.needs();
+        self.needs.tasks |= tasks;
+        self.needs.levels |= levels;
+        self.needs.causes |= causes;
+        let (pages, to_read) = mpsc::sync_channel::<Arc<Page>>(MOST_WAITING);
+        let (ended, reading) = mpsc::channel();
+        let give_back = self.give_back.clone();
+        let read = move || {
+            let (mut names, mut now) = (Names::default(), 0);
+            for page in to_read {
+                page.read(&mut reader, &mut now, &mut names);
+                reader.turn(&names);
+                if let Some(page) = Arc::into_inner(page) {
+                    // The journal may be closed already; then the page is not needed again.
+                    let _ = give_back.send(page);
+                }
+            }
+            // Nobody asks for a reader when the run has failed.
+            let _ = ended.send((reader, names));
+        };
+        let name = "ptosim-report".to_owned();
+        self.threads.push(thread::Builder::new().name(name).spawn(read).expect("the host gives a thread"));
+        self.readers.push(pages);
+        Reading(reading)
+    }
+
+    /// Calls `sign` at every page.
+    pub fn show_life(&mut self, sign: SignOfLife) {
+        self.sign_of_life = Some(sign);
+    }
+
+    /// Hands on what is left and waits until everybody has read everything.
+    ///
+    /// # Panics
+    /// When a reader did.
+    pub fn close(mut self) {
+        self.turn_page();
+        self.readers.clear();
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    }
+
+    /// Hands the page on and takes an empty one.
+    #[cold]
+    fn turn_page(&mut self) {
+        if let Some(sign) = &mut self.sign_of_life {
+            sign(self.n_blocks, self.now);
+        }
+        let empty = self.used.try_recv().map_or_else(|_| Page::empty(), Page::wiped);
+        let full = Arc::new(std::mem::replace(&mut self.page, empty));
+        // A reader that is gone has panicked, which `close` tells; the others read on.
+        self.readers.retain(|reader| reader.send(Arc::clone(&full)).is_ok());
+        self.job_end = usize::MAX;
+    }
+}
+
+/// A run that fails has no use for its readers, but they leave nothing behind only when they come to an end.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.readers.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs something with `reader` reading along.
+pub fn read_along<R: Reader, T>(reader: R, run: impl FnOnce(&mut Journal) -> T) -> (T, R, Names) {
+    let mut journal = Journal::new();
+    let reading = journal.add(reader);
+    let result = run(&mut journal);
+    journal.close();
+    let (reader, names) = reading.end();
+    (result, reader, names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Machine;
+    use crate::engine::{Observer, simulate};
+    use crate::workload;
+
+    /// Counts rows, and may fall over one.
+    struct Rows {
+        rows: Vec<BlockRow>,
+        panics_at: usize,
+    }
+
+    impl Reader for Rows {
+        fn needs(&self) -> Needs {
+            Needs { tasks: true, levels: true, causes: true }
+        }
+
+        fn block(&mut self, row: &BlockRow, names: &Names) {
+            self.rows.push(*row);
+            row.kernel.inspect(|&kernel| assert!(!names.name(kernel).is_empty()));
+            assert_ne!(self.rows.len(), self.panics_at, "told to");
+        }
+    }
+
+    #[derive(Default)]
+    struct Direct(Vec<BlockRow>);
+
+    impl Observer for Direct {
+        fn block(&mut self, row: &BlockRow, _names: &crate::workload::Symbols) {
+            self.0.push(*row);
+        }
+    }
+
+    const NOT: usize = usize::MAX;
+
+    #[test]
+    fn many_pages_arrive_whole_and_in_order_at_every_reader() {
+        let program = workload::open("random:n=20000,fanin=3").expect("a generator");
+        let machine = Machine::load("a2a3").expect("a built-in machine");
+        let mut direct = Direct::default();
+        simulate(program.as_ref(), &machine, &mut direct).expect("it runs");
+        let mut journal = Journal::new();
+        let readings: Vec<_> = (0..3).map(|_| journal.add(Rows { rows: Vec::new(), panics_at: NOT })).collect();
+        simulate(program.as_ref(), &machine, &mut journal).expect("it runs");
+        journal.close();
+        for reading in readings {
+            assert_eq!(reading.end().0.rows, direct.0);
+        }
+    }
+
+    #[test]
+    #[should_panic = "told to"]
+    fn a_reader_that_panics_ends_the_run_and_never_hangs() {
+        let program = workload::open("chain:n=50000").expect("a generator");
+        read_along(Rows { rows: Vec::new(), panics_at: 100 }, |journal| {
+            simulate(program.as_ref(), &Machine::default(), journal).expect("it runs")
+        });
+    }
+
+    #[test]
+    fn a_journal_that_is_dropped_ends_its_readers() {
+        let mut journal = Journal::new();
+        let reading = journal.add(Rows { rows: Vec::new(), panics_at: NOT });
+        drop(journal);
+        assert!(reading.end().0.rows.is_empty());
+    }
+}
