@@ -3,7 +3,7 @@
 use super::run::{text_width, unless_pipe_closed};
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print, refuse_same_file};
 use ptosim::config::{ConfigError, Machine};
-use ptosim::engine;
+use ptosim::engine::{self, RunError};
 use ptosim::policy::{Choice, Name};
 use ptosim::report::{Comparison, Output, Row, write_comparison};
 use ptosim::workload::{Program, Workload, WorkloadError};
@@ -50,7 +50,8 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
     let html = args.html.as_deref().map(Output::open).transpose()?;
-    let rows = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
+    let rows: Vec<_> = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
+    let rows = rows.into_iter().collect::<Result<_, _>>()?;
     let comparison = Comparison::new(workload.name(), &machine, rows);
     let write_json = |output: &mut Output| {
         let mut writer = BufWriter::new(output);
@@ -89,7 +90,7 @@ impl Args {
         Ok(workload)
     }
 
-    /// The policies asked for, each once, with the configuration they share.
+    /// The policies asked for, each once, with the configuration they share, which must be right for all of them.
     fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
         let config = self.config.load(machine)?;
         let mut names: Vec<Name> = Vec::new();
@@ -104,14 +105,18 @@ impl Args {
                 true
             }
         });
-        Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
+        let choices: Vec<_> = names.into_iter().map(|name| Choice { name, config: config.clone() }).collect();
+        choices.iter().try_for_each(|choice| choice.check(machine))?;
+        Ok(choices)
     }
 }
 
-fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Row {
+/// What comes of one policy. A task that it can never run is told in its row; settings that are wrong end the command.
+fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Result<Row, Failure> {
     match engine::simulate_with(workload, machine, choice, &mut ()) {
-        Ok(report) => Row::of(&report),
-        Err(error) => Row::failed(choice.name.name(), error.to_string()),
+        Ok(report) => Ok(Row::of(&report)),
+        Err(RunError::Config(error)) => Err(error.into()),
+        Err(error) => Ok(Row::failed(choice.name.name(), error.to_string())),
     }
 }
 

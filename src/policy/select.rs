@@ -1,7 +1,9 @@
 //! The policies by name.
 
 use super::Config;
-use crate::config::ConfigError;
+use super::cyber::Cyber;
+use super::orleans::Orleans;
+use crate::config::{ConfigError, Machine};
 use crate::nearest::nearest;
 use std::fmt;
 use std::str::FromStr;
@@ -127,6 +129,22 @@ impl Choice {
             None => config.policy.name.unwrap_or_default(),
         };
         Ok(Choice { name, config })
+    }
+
+    /// Checks everything about the settings that can be known without a workload.
+    ///
+    /// # Errors
+    /// When the policy's settings are wrong or do not fit the machine.
+    pub fn check(&self, machine: &Machine) -> Result<(), ConfigError> {
+        let Config { scheduler_conf, orleans, bmf, ray, .. } = &self.config;
+        match self.name {
+            Name::CyberClassic => Cyber::classic(scheduler_conf.clone(), machine).map(drop),
+            Name::CyberChoreography => Cyber::choreography(scheduler_conf.clone(), machine).map(drop),
+            Name::Orleans => Orleans::new(orleans.clone(), machine).map(drop),
+            Name::Bmf => bmf.validate(),
+            Name::Ray => ray.epoch_micros().map(drop),
+            _ => Ok(()),
+        }
     }
 }
 

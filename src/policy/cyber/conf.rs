@@ -148,7 +148,7 @@ pub struct ChoreographyConf {
 pub struct ChoreographyTask {
     /// Its name.
     pub name: String,
-    /// The processor it is pinned to; outside the range it goes to the pool.
+    /// The processor it is pinned to; -1, or one that is not for pinning, is the pool.
     pub processor: Option<i32>,
     /// Its priority, higher first.
     pub prio: u32,

@@ -5,7 +5,7 @@
 //! choreography processors come first, then the pool. A configuration without numbers of processors takes the machine as it
 //! is; one with numbers must have as many processors as the machine has workers.
 
-use super::conf::{Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, Mode, SchedGroup, Typed};
+use super::conf::{ChoreographyTask, Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, Mode, SchedGroup, Typed};
 use super::cpuset::{Class, affinity, parse_cpuset};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
@@ -230,6 +230,7 @@ impl<'a> Builder<'a> {
 
     fn choreography(&mut self, conf: &Conf) -> Result<(), String> {
         let own = &conf.choreography_conf;
+        self.check_processors(&own.tasks)?;
         let total = self.kinds.len();
         let pinned = match (own.choreography_processor_num.unwrap_or(0) as usize, conf.default_proc_num) {
             (0, None) => {
@@ -272,6 +273,23 @@ impl<'a> Builder<'a> {
         };
         let rest = self.left(|_| true);
         self.home(DEFAULT_GROUP_NAME, rest, &attributes, 0)
+    }
+
+    /// A task may ask for a processor that is none of those for pinning and goes to the pool, but not for one that the machine
+    /// does not have.
+    fn check_processors(&self, tasks: &[ChoreographyTask]) -> Result<(), String> {
+        let n = self.kinds.len();
+        let wrong = |task: &&ChoreographyTask| task.processor.is_some_and(|number| number < -1 || number as i64 >= n as i64);
+        match tasks.iter().find(wrong) {
+            Some(task) => Err(format!(
+                "task `{}`: processor = {} is out of range; machine `{}` has processors 0 to {}, and -1 is the pool",
+                task.name,
+                task.processor.unwrap_or(-1),
+                self.machine.name,
+                n.saturating_sub(1)
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Up to two workers to pin routines to, at most half of the machine, such that the pool keeps every worker type.
