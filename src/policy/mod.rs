@@ -8,6 +8,7 @@ pub mod config;
 pub mod cyber;
 pub mod heft;
 mod lifo;
+pub mod list_schedule;
 mod ordered;
 pub mod orleans;
 mod own_queues;
@@ -195,6 +196,14 @@ pub struct Requests {
     pub halt: Option<Halt>,
     /// Sentences for the report.
     pub notes: Vec<String>,
+}
+
+impl Requests {
+    /// Whether anything is wanted.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        !(self.cancel.is_empty() && self.halt.is_none() && self.notes.is_empty())
+    }
 }
 
 /// Why a policy stops a run.

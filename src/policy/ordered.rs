@@ -67,6 +67,8 @@ impl<O: Order> Ordered<O> {
 }
 
 impl<O: Order> Policy for Ordered<O> {
+    const STEADY: bool = true;
+
     fn name(&self) -> &'static str {
         O::NAME
     }

@@ -19,6 +19,8 @@ impl PerWorker {
 }
 
 impl Policy for PerWorker {
+    const STEADY: bool = true;
+
     fn name(&self) -> &'static str {
         "per_worker"
     }

@@ -20,6 +20,8 @@ impl Steal {
 }
 
 impl Policy for Steal {
+    const STEADY: bool = true;
+
     fn name(&self) -> &'static str {
         "steal"
     }

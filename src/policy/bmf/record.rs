@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// How many events and nodes a report lists at most; the counts are always whole.
-const LISTED: usize = 10_000;
+const LISTED: usize = 1_000;
 
 /// Events worth telling.
 #[derive(Default)]
@@ -96,16 +96,20 @@ fn nodes(bmf: &Bmf) -> Vec<Value> {
         .collect()
 }
 
+/// Streams by ascending nodes at both ends.
 fn streams(bmf: &Bmf) -> Vec<Value> {
     let id = |node: u32| bmf.flow.shape.nodes[node as usize].id;
-    let mut rows: Vec<_> = bmf
-        .flow
-        .shape
-        .streams
-        .iter()
-        .zip(&bmf.flow.streams)
-        .map(|(&(from, to), stream)| (id(from), id(to), stream.high))
-        .collect();
-    rows.sort_unstable();
-    rows.into_iter().take(LISTED).map(|(from, to, high)| json!({"from": from, "to": to, "high_water": high})).collect()
+    let of_one_node = bmf.flow.shape.streams.iter().zip(&bmf.flow.streams).collect::<Vec<_>>();
+    let mut rows = Vec::new();
+    // Those of a node stand together, in the order of the nodes.
+    for streams in of_one_node.chunk_by(|((a, _), _), ((b, _), _)| a == b) {
+        let mut streams = streams.to_vec();
+        streams.sort_unstable_by_key(|((_, to), _)| *to);
+        rows.extend(streams.iter().map(|((from, to), stream)| json!({"from": id(*from), "to": id(*to), "high_water": stream.high})));
+        if rows.len() >= LISTED {
+            break;
+        }
+    }
+    rows.truncate(LISTED);
+    rows
 }

@@ -9,7 +9,7 @@ use super::conf::{ChoreographyTask, Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, 
 use super::cpuset::{Class, affinity, parse_cpuset};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
-use crate::machine::own_type;
+use crate::machine::{WorkerSet, own_type};
 use crate::nearest::nearest;
 use serde::Serialize;
 
@@ -37,6 +37,8 @@ pub struct Home {
     pub name: String,
     /// Workers that serve it.
     pub workers: Vec<u32>,
+    /// The same as a set.
+    pub set: WorkerSet,
     /// Worker types that serve it.
     kinds: [bool; 5],
 }
@@ -333,7 +335,9 @@ impl<'a> Builder<'a> {
                 sched: Class::new(threads.policy, threads.prio),
             });
         }
-        self.layout.homes.push(Home { name: name.into(), workers, kinds });
+        let mut set = WorkerSet::new(self.kinds.len());
+        workers.iter().for_each(|&worker| set.insert(worker));
+        self.layout.homes.push(Home { name: name.into(), workers, set, kinds });
         Ok(())
     }
 }
