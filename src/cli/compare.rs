@@ -46,6 +46,8 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check_files()?;
     let machine = args.machine.load()?;
     let choices = args.choices(&machine)?;
+    let machine = choices.iter().fold(machine, |machine, choice| args.machine.fit(machine, choice));
+    choices.iter().try_for_each(|choice| choice.check(&machine))?;
     let workload = args.open(&machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
@@ -90,7 +92,7 @@ impl Args {
         Ok(workload)
     }
 
-    /// The policies asked for, each once, with the configuration they share, which must be right for all of them.
+    /// The policies asked for, each once, with the configuration they share.
     fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
         let config = self.config.load(machine)?;
         let mut names: Vec<Name> = Vec::new();
@@ -105,9 +107,7 @@ impl Args {
                 true
             }
         });
-        let choices: Vec<_> = names.into_iter().map(|name| Choice { name, config: config.clone() }).collect();
-        choices.iter().try_for_each(|choice| choice.check(machine))?;
-        Ok(choices)
+        Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
     }
 }
 

@@ -48,8 +48,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
 pub trait Policy {
-    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, and leaves nothing then that it
-    /// could place. The engine may do jobs that cost nothing at once for such a policy.
+    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, leaves nothing then that it
+    /// could place, and does not care in which order tasks of different types became READY. The engine may do jobs that cost
+    /// nothing at once for such a policy.
     const STEADY: bool = false;
 
     /// The name used in commands and reports.

@@ -19,8 +19,6 @@ impl PerWorker {
 }
 
 impl Policy for PerWorker {
-    const STEADY: bool = true;
-
     fn name(&self) -> &'static str {
         "per_worker"
     }

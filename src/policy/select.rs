@@ -1,9 +1,9 @@
 //! The policies by name.
 
 use super::Config;
-use super::cyber::Cyber;
+use super::cyber::{Cyber, Mode};
 use super::orleans::Orleans;
-use crate::config::{ConfigError, Machine};
+use crate::config::{ConfigError, Machine, Workers};
 use crate::nearest::nearest;
 use std::fmt;
 use std::str::FromStr;
@@ -129,6 +129,18 @@ impl Choice {
             None => config.policy.name.unwrap_or_default(),
         };
         Ok(Choice { name, config })
+    }
+
+    /// The workers that the settings of the policy count themselves: processors of Cyber.
+    #[must_use]
+    pub fn workers(&self) -> Option<Workers> {
+        let mode = match self.name {
+            Name::CyberClassic => Mode::Classic,
+            Name::CyberChoreography => Mode::Choreography,
+            _ => return None,
+        };
+        let conf = &self.config.scheduler_conf;
+        conf.counts_processors(mode).then(|| conf.workers(mode))
     }
 
     /// Checks everything about the settings that can be known without a workload.

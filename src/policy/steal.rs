@@ -20,8 +20,6 @@ impl Steal {
 }
 
 impl Policy for Steal {
-    const STEADY: bool = true;
-
     fn name(&self) -> &'static str {
         "steal"
     }
