@@ -139,7 +139,10 @@ fn a_trace_may_pin_to_a_larger_machine_but_a_configuration_may_not() {
     assert_eq!(ran.schedule(), "B@0[0,10) A@1[0,10) C@1[10,20)");
     assert!(ran.ok().notes.contains(&"there is no choreography processor 7: the pool is used".to_string()));
     for processor in [2, 7, -2] {
-        let told = refused(&format!("{conf}choreography_conf.tasks = [ {{ name = 'A', processor = {processor} }} ]\n"), &any(2));
+        let told = refused(
+            &format!("{conf}choreography_conf.tasks = [ {{ name = 'A', processor = {processor} }} ]\n"),
+            &any(2),
+        );
         assert!(told.contains(&format!("task `A`: processor = {processor} is out of range")), "{told}");
     }
 }

@@ -14,7 +14,8 @@ const PAGES: [(&str, u32, &str); 5] = [
 ];
 
 fn text(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The numbers in a cell such as `P-01, P-03 to P-05`.

@@ -160,7 +160,8 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     };
     for processor in [4, 99, -2] {
         let told = refused("cyber_choreography", "p.toml", &pinned(processor));
-        let wanted = format!("task `A`: processor = {processor} is out of range; machine `ideal` has processors 0 to 3");
+        let wanted =
+            format!("task `A`: processor = {processor} is out of range; machine `ideal` has processors 0 to 3");
         assert!(told.contains(&wanted), "{told}");
     }
     let told = refused("cyber_classic", "p.conf", "scheduler_conf { polcy: \"classic\" }\n");
@@ -179,7 +180,8 @@ fn settings_that_are_wrong_for_one_policy_end_a_comparison_before_anything_is_wr
     let folder = folder();
     let compare = |config: &str, policies: &str| {
         fs::write(folder.path().join("p.toml"), config).expect("room on the disk");
-        let call = format!("compare x.jsonl {TWO} --policies {policies} --policy-config p.toml --csv rows.csv --json j.json");
+        let call =
+            format!("compare x.jsonl {TWO} --policies {policies} --policy-config p.toml --csv rows.csv --json j.json");
         in_folder(folder.path(), &call, "")
     };
     let group = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 7\n";
@@ -225,7 +227,8 @@ fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
     let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 }, \
                 { name: \"b\" processor_num: 1 tasks: [ { name: \"D\" prio: 3 } ] } ] } }\n";
     fs::write(folder.path().join("c.conf"), conf).expect("room on the disk");
-    let call = |arguments: &str| in_folder(folder.path(), &format!("run x.jsonl --policy-config c.conf {arguments}"), "");
+    let call =
+        |arguments: &str| in_folder(folder.path(), &format!("run x.jsonl --policy-config c.conf {arguments}"), "");
     let ended = call("");
     assert_eq!(ended.code, 0, "{ended:?}");
     assert!(ended.stdout.contains("ANY × 3"), "{}", ended.stdout);

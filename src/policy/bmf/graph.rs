@@ -158,7 +158,8 @@ impl NodeGraph {
     /// Finds the streams: one from each node to each other that consumes from it.
     fn link(&mut self, graph: &Graph, declared: &BTreeSet<(i32, i32)>) {
         let index = |id| self.index_of(id).expect("every declared node is listed");
-        let mut declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
+        let mut declared =
+            declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
         // By node: the last node found to feed it, and the number of that stream.
         let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
         let mut consumers: Vec<(u32, u32)> = Vec::new();
@@ -308,12 +309,7 @@ impl Hasher for Multiplied {
     }
 }
 
-fn members(
-    graph: &Graph,
-    fields: &[Fields],
-    index_of: &[u32],
-    nodes: &mut [Shape],
-) -> Result<Vec<Member>, RunError> {
+fn members(graph: &Graph, fields: &[Fields], index_of: &[u32], nodes: &mut [Shape]) -> Result<Vec<Member>, RunError> {
     let mut members = Vec::with_capacity(fields.len());
     for (index, (&node, task)) in index_of.iter().zip(fields).enumerate() {
         let shape = &mut nodes[node as usize];

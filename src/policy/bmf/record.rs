@@ -105,7 +105,11 @@ fn streams(bmf: &Bmf) -> Vec<Value> {
     for streams in of_one_node.chunk_by(|((a, _), _), ((b, _), _)| a == b) {
         let mut streams = streams.to_vec();
         streams.sort_unstable_by_key(|((_, to), _)| *to);
-        rows.extend(streams.iter().map(|((from, to), stream)| json!({"from": id(*from), "to": id(*to), "high_water": stream.high})));
+        rows.extend(
+            streams
+                .iter()
+                .map(|((from, to), stream)| json!({"from": id(*from), "to": id(*to), "high_water": stream.high})),
+        );
         if rows.len() >= LISTED {
             break;
         }

@@ -31,8 +31,13 @@ pub(super) fn route(
 ) -> Result<Routes, ConfigError> {
     let workers: Vec<WorkerType> =
         WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
-    let mut router =
-        Router { config, chosen: vec![[NONE; TaskType::ALL.len()]; nodes.nodes.len()], load: vec![0; workers.len()], workers, warnings: config.warnings() };
+    let mut router = Router {
+        config,
+        chosen: vec![[NONE; TaskType::ALL.len()]; nodes.nodes.len()],
+        load: vec![0; workers.len()],
+        workers,
+        warnings: config.warnings(),
+    };
     let mut queues = Vec::with_capacity(nodes.tasks.len());
     for (task, member) in graph.tasks.iter().zip(&nodes.tasks) {
         queues.push(if own_type(task.kind).is_none() || member.is_together {

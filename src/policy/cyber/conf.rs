@@ -255,9 +255,8 @@ impl Conf {
     #[must_use]
     pub fn counts_processors(&self, mode: Mode) -> bool {
         let groups = &self.classic_conf.groups;
-        let is_counted = |group: &SchedGroup| {
-            group.processor_num.is_some() || group.processors.is_some() || group.workers.is_some()
-        };
+        let is_counted =
+            |group: &SchedGroup| group.processor_num.is_some() || group.processors.is_some() || group.workers.is_some();
         match mode {
             Mode::Classic if groups.is_empty() => self.default_proc_num.is_some(),
             Mode::Classic => groups.iter().all(is_counted),

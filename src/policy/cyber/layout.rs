@@ -37,8 +37,8 @@ pub struct Home {
     pub name: String,
     /// Workers that serve it.
     pub workers: Vec<u32>,
-    /// The same as a set.
-    pub set: WorkerSet,
+    /// The same by worker type.
+    pub sets: [WorkerSet; 5],
     /// Worker types that serve it.
     kinds: [bool; 5],
 }
@@ -281,7 +281,8 @@ impl<'a> Builder<'a> {
     /// does not have.
     fn check_processors(&self, tasks: &[ChoreographyTask]) -> Result<(), String> {
         let n = self.kinds.len();
-        let wrong = |task: &&ChoreographyTask| task.processor.is_some_and(|number| number < -1 || number as i64 >= n as i64);
+        let wrong =
+            |task: &&ChoreographyTask| task.processor.is_some_and(|number| number < -1 || number as i64 >= n as i64);
         match tasks.iter().find(wrong) {
             Some(task) => Err(format!(
                 "task `{}`: processor = {} is out of range; machine `{}` has processors 0 to {}, and -1 is the pool",
@@ -335,9 +336,9 @@ impl<'a> Builder<'a> {
                 sched: Class::new(threads.policy, threads.prio),
             });
         }
-        let mut set = WorkerSet::new(self.kinds.len());
-        workers.iter().for_each(|&worker| set.insert(worker));
-        self.layout.homes.push(Home { name: name.into(), workers, set, kinds });
+        let mut sets = WorkerType::ALL.map(|_| WorkerSet::new(self.kinds.len()));
+        workers.iter().for_each(|&worker| sets[self.kinds[worker as usize] as usize].insert(worker));
+        self.layout.homes.push(Home { name: name.into(), workers, sets, kinds });
         Ok(())
     }
 }

@@ -242,32 +242,34 @@ impl Cyber {
         }
     }
 
-    /// The free workers of a home take its routines.
+    /// The free workers of a home take its routines. Only as many of them are put in order as there are routines, which is
+    /// enough unless tasks have several blocks.
     fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
         let mut idle = std::mem::take(&mut self.idle);
         idle.clear();
-        let (mut from, workers) = (0, &self.layout.homes[home as usize].set);
-        while let Some(worker) = workers.first_common(stage.floor().free_workers(), from) {
-            from = worker + 1;
-            idle.push((stage.floor().worker(worker).clock, worker));
+        for (kind, set) in WorkerType::ALL.into_iter().zip(&self.layout.homes[home as usize].sets) {
+            let has_work = lanes_of(kind).any(|lane| !self.homes[home as usize][lane].is_empty());
+            let mut from = 0;
+            while has_work && let Some(worker) = set.first_common(stage.floor().free_workers(), from) {
+                from = worker + 1;
+                idle.push((stage.floor().worker(worker).clock, worker));
+            }
         }
-        let mut served = 0;
-        if self.runnable == 1
-            && let Some(first) = (0..idle.len()).min_by_key(|&index| idle[index])
-        {
-            // One routine needs one worker, most of the time: no need to put them all in order.
-            idle.swap(0, first);
-            self.serve(idle[0].1, home, stage);
-            served = 1;
-        }
-        if self.runnable > 0 {
-            idle[served..].sort_unstable();
-            for &(_, worker) in &idle[served..] {
-                if self.runnable == 0 {
-                    break;
-                }
+        let mut n_served = 0;
+        while n_served < idle.len() {
+            let n_routines: usize = self.homes[home as usize].iter().map(BinaryHeap::len).sum();
+            if n_routines == 0 {
+                break;
+            }
+            let next = idle.len().min(n_served + n_routines);
+            if next < idle.len() {
+                idle[n_served..].select_nth_unstable(n_routines);
+            }
+            idle[n_served..next].sort_unstable();
+            for &(_, worker) in &idle[n_served..next] {
                 self.serve(worker, home, stage);
             }
+            n_served = next;
         }
         self.idle = idle;
     }
