@@ -131,12 +131,15 @@ impl Choice {
         Ok(Choice { name, config })
     }
 
-    /// The workers that the settings of the policy count themselves: processors of Cyber.
+    /// The workers that the settings of the policy count themselves: processors of Cyber, queues of BMF.
     #[must_use]
     pub fn workers(&self) -> Option<Workers> {
         let mode = match self.name {
             Name::CyberClassic => Mode::Classic,
             Name::CyberChoreography => Mode::Choreography,
+            Name::Bmf if !self.config.bmf.nodes.is_empty() => {
+                return Some(Workers { any: self.config.bmf.n_queues(), ..Workers::default() });
+            }
             _ => return None,
         };
         let conf = &self.config.scheduler_conf;

@@ -69,12 +69,13 @@ trait Rule {
 
 /// Task, worker, start and end of everything that runs.
 fn play(tasks: &[Task], n_workers: usize, rule: &mut dyn Rule) -> Vec<(usize, usize, u64, u64)> {
-    let (mut rows, mut busy, mut clocks) = (Vec::new(), vec![None; n_workers], vec![0; n_workers]);
+    let mut busy: Vec<Option<(usize, u64)>> = vec![None; n_workers];
+    let (mut rows, mut clocks) = (Vec::new(), vec![0; n_workers]);
     let (mut done, mut is_ready) = (vec![false; tasks.len()], vec![false; tasks.len()]);
     let (mut n_submitted, mut now) = (0, 0);
     loop {
-        for worker in 0..n_workers {
-            if let Some((task, _)) = busy[worker].take_if(|(_, end)| *end == now) {
+        for (worker, place) in busy.iter_mut().enumerate() {
+            if let Some((task, _)) = place.take_if(|(_, end)| *end == now) {
                 done[task] = true;
                 for consumer in (0..n_submitted).rev() {
                     let waits = tasks[consumer].deps.contains(&task) && !is_ready[consumer];

@@ -12,12 +12,11 @@
 use super::choose::NodeTable;
 use super::config::Config;
 use super::graph::NodeGraph;
+use super::node::{Node, Stream};
 use super::node_set::NodeSet;
 use crate::graph::Graph;
 use crate::id::{TaskId, TaskType};
 use crate::window::SlotRef;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// All nodes and streams of a run.
 pub(super) struct Flow {
@@ -49,6 +48,10 @@ pub(super) struct Flow {
     /// Nodes upstream of each that may still schedule something, or have such nodes before them.
     live_upstream: Vec<u32>,
     pass: u64,
+    /// Grows when a node becomes able.
+    epoch: u64,
+    /// The epoch in which the last pass began.
+    began: u64,
     /// Nodes that a pass is visiting.
     path: Vec<Visit>,
 }
@@ -61,58 +64,8 @@ struct Visit {
     looked_at: u32,
     /// Whether one of those will never schedule anything.
     is_stale: bool,
-}
-
-/// A node of the stream graph.
-pub(super) struct Node {
-    held: Held,
-    /// Tasks scheduled and not processed.
-    pending: u64,
-    limit: u64,
-    /// How many of its streams are full.
-    full_streams: u32,
-    /// Tasks not scheduled yet, READY or not.
-    unscheduled: u64,
-    /// Tasks neither processed nor cancelled.
-    left: u64,
-    /// Where its part of the list of live upstream nodes begins, and how many they are.
-    live: (u32, u32),
-    /// Its place among all nodes.
-    place: u32,
-    /// The last pass that met it.
-    met: u64,
-    /// Whether neither it nor any node before it can schedule anything any more.
-    is_exhausted: bool,
-    /// Whether it could schedule a task if it were asked.
-    is_able: bool,
-    /// Nothing of it is scheduled.
-    pub is_paused: bool,
-    /// What it still has is not to run.
-    pub is_force_closed: bool,
-    pub processed: u64,
-    pub pending_high: u64,
-    pub held_high: usize,
-    pub last_schedule: Option<u64>,
-    pub closed_at: Option<u64>,
-}
-
-/// READY tasks of a node that are not scheduled: the smallest timestamp first, then the smallest id.
-#[derive(Default)]
-struct Held {
-    first: Option<Waiting>,
-    rest: BinaryHeap<Reverse<Waiting>>,
-}
-
-/// Timestamp, task and slot.
-type Waiting = (i64, TaskId, SlotRef);
-
-/// Packets on the way from one node to another.
-#[derive(Clone, Default)]
-pub(super) struct Stream {
-    /// Completed tasks of the one with a consumer in the other that is not scheduled.
-    waiting: u64,
-    limit: u64,
-    pub high: u64,
+    /// Whether nobody was found able so far.
+    is_clear: bool,
 }
 
 /// A task that left its node.
@@ -124,6 +77,12 @@ pub(super) struct Scheduled {
     pub timestamp: i64,
     /// Although it was held back.
     pub by_force: bool,
+}
+
+impl Visit {
+    fn new(node: u32) -> Visit {
+        Visit { node, looked_at: 0, is_stale: false, is_clear: true }
+    }
 }
 
 impl Flow {
@@ -153,6 +112,8 @@ impl Flow {
             n_ordered,
             live_upstream,
             pass: 0,
+            epoch: 1,
+            began: 0,
             path: Vec::new(),
             nodes,
             graph,
@@ -184,7 +145,7 @@ impl Flow {
 
     /// Keeps the count of nodes that could schedule a task; called whenever what decides it may have changed.
     fn review(&mut self, index: u32) {
-        self.nodes[index as usize].review(&mut self.able);
+        self.epoch += u64::from(self.nodes[index as usize].review(&mut self.able));
     }
 
     /// The graph starts: every source is listed, and each listing schedules one node.
@@ -263,32 +224,49 @@ impl Flow {
             self.schedule_node(index, now);
             return;
         }
+        if self.nodes[index as usize].clear == self.epoch {
+            return;
+        }
         self.pass += 1;
-        self.visit(index);
+        self.began = self.epoch;
+        self.nodes[index as usize].met = self.pass;
+        self.path.push(Visit::new(index));
         while let Some(visit) = self.path.last_mut() {
             let (from, length) = self.nodes[visit.node as usize].live;
             if visit.looked_at < length {
                 let upstream = self.live_upstream[(from + visit.looked_at) as usize];
                 visit.looked_at += 1;
-                let node = &self.nodes[upstream as usize];
-                visit.is_stale |= node.is_exhausted;
-                if node.met != self.pass && node.place >= first && !node.is_exhausted {
-                    self.visit(upstream);
+                let node = &mut self.nodes[upstream as usize];
+                let (was_met, is_clear) = (node.met == self.pass, node.clear == self.epoch);
+                if node.is_exhausted {
+                    visit.is_stale = true;
+                } else if node.place >= first {
+                    node.met = self.pass;
+                    if was_met {
+                        visit.is_clear &= is_clear;
+                    } else if !is_clear {
+                        self.path.push(Visit::new(upstream));
+                    }
                 }
             } else {
-                let Visit { node, is_stale, .. } = *visit;
-                self.path.pop();
-                if self.nodes[node as usize].is_able {
-                    self.schedule_node(node, now);
-                }
-                self.forget_exhausted(node, is_stale);
+                self.leave(now);
             }
         }
     }
 
-    fn visit(&mut self, node: u32) {
-        self.nodes[node as usize].met = self.pass;
-        self.path.push(Visit { node, looked_at: 0, is_stale: false });
+    /// The node at the end of the path has asked everybody upstream and has its own turn.
+    fn leave(&mut self, now: u64) {
+        let Some(Visit { node, is_stale, is_clear, .. }) = self.path.pop() else { return };
+        if self.nodes[node as usize].is_able {
+            self.schedule_node(node, now);
+        }
+        if is_clear && !self.nodes[node as usize].is_able {
+            // If somebody became able during the pass, this is worth nothing.
+            self.nodes[node as usize].clear = self.began;
+        } else if let Some(asking) = self.path.last_mut() {
+            asking.is_clear = false;
+        }
+        self.forget_exhausted(node, is_stale);
     }
 
     /// Drops upstream nodes that will never schedule anything, so that passes stay short.
@@ -451,90 +429,9 @@ impl Flow {
                 if was_full {
                     let node = &mut self.nodes[from as usize];
                     node.full_streams -= 1;
-                    node.review(&mut self.able);
+                    self.epoch += u64::from(node.review(&mut self.able));
                 }
             }
         }
-    }
-}
-
-impl Node {
-    fn new(limit: u64, n_tasks: u64, live: (u32, u32), place: u32) -> Node {
-        Node {
-            held: Held::default(),
-            pending: 0,
-            limit,
-            full_streams: 0,
-            unscheduled: n_tasks,
-            left: n_tasks,
-            live,
-            place,
-            met: 0,
-            is_exhausted: false,
-            is_able: false,
-            is_paused: false,
-            is_force_closed: false,
-            processed: 0,
-            pending_high: 0,
-            held_high: 0,
-            last_schedule: None,
-            closed_at: None,
-        }
-    }
-
-    fn review(&mut self, able: &mut NodeSet) {
-        let is_able = !self.held.is_empty() && !self.is_held_back();
-        if is_able != self.is_able {
-            self.is_able = is_able;
-            if is_able {
-                able.insert(self.place);
-            } else {
-                able.remove(self.place);
-            }
-        }
-    }
-
-    /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
-    fn is_held_back(&self) -> bool {
-        self.pending >= self.limit || self.full_streams > 0
-    }
-}
-
-impl Held {
-    fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
-    }
-
-    fn push(&mut self, task: Waiting) {
-        match self.first {
-            None => self.first = Some(task),
-            Some(first) => {
-                self.rest.push(Reverse(first.max(task)));
-                self.first = Some(first.min(task));
-            }
-        }
-    }
-
-    fn pop(&mut self) -> Option<Waiting> {
-        let first = self.first.take()?;
-        self.first = self.rest.pop().map(|Reverse(next)| next);
-        Some(first)
-    }
-
-    /// All tasks in their order.
-    fn into_sorted(self) -> Vec<Waiting> {
-        let mut tasks: Vec<_> = self.first.into_iter().chain(self.rest.into_iter().map(|Reverse(task)| task)).collect();
-        tasks.sort_unstable();
-        tasks
-    }
-}
-
-impl Stream {
-    fn is_full(&self) -> bool {
-        self.waiting >= self.limit
     }
 }

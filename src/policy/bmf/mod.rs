@@ -12,6 +12,7 @@ mod choose;
 mod config;
 mod flow;
 mod graph;
+mod node;
 mod node_set;
 mod queues;
 mod record;

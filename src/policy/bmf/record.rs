@@ -4,7 +4,6 @@ use super::Bmf;
 use crate::graph::Graph;
 use crate::id::TaskId;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 /// How many events and nodes a report lists at most; the counts are always whole.
 const LISTED: usize = 1_000;
@@ -75,25 +74,29 @@ impl Record {
 }
 
 fn nodes(bmf: &Bmf) -> Vec<Value> {
-    let mut queues: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); bmf.flow.nodes.len()];
-    for (member, &queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
-        queues[member.node as usize].insert(queue);
+    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); bmf.flow.nodes.len().min(LISTED)];
+    for (member, queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
+        if let Some(known) = queues.get_mut(member.node as usize)
+            && !known.contains(queue)
+        {
+            known.push(*queue);
+        }
     }
+    queues.iter_mut().for_each(|queues| queues.sort_unstable());
     let rows = bmf.flow.shape.nodes.iter().zip(&bmf.flow.nodes).zip(queues);
-    rows.take(LISTED)
-        .map(|((shape, node), queues)| {
-            json!({
-                "node": shape.id,
-                "queues": queues,
-                "tasks": shape.n_tasks,
-                "processed": node.processed,
-                "pending_high_water": node.pending_high,
-                "held_high_water": node.held_high,
-                "last_schedule_clk": node.last_schedule,
-                "closed_at": node.closed_at,
-            })
+    rows.map(|((shape, node), queues)| {
+        json!({
+            "node": shape.id,
+            "queues": queues,
+            "tasks": shape.n_tasks,
+            "processed": node.processed,
+            "pending_high_water": node.pending_high,
+            "held_high_water": node.held_high,
+            "last_schedule_clk": node.last_schedule,
+            "closed_at": node.closed_at,
         })
-        .collect()
+    })
+    .collect()
 }
 
 /// Streams by ascending nodes at both ends.
