@@ -24,6 +24,7 @@ impl Pto {
 
 impl Policy for Pto {
     const STEADY: bool = true;
+    const READS_SUBMISSIONS: bool = false;
 
     fn name(&self) -> &'static str {
         "pto"
@@ -53,7 +54,9 @@ impl Policy for Pto {
             let kind = queues.trailing_zeros();
             queues &= queues - 1;
             let queue = &mut self.queues[kind as usize];
-            while let Some(&slot) = queue.front() {
+            while stage.has_room(kind as usize)
+                && let Some(&slot) = queue.front()
+            {
                 match stage.place(slot) {
                     Placement::Nothing => break,
                     Placement::Some => {}

@@ -162,7 +162,10 @@ impl<S: Sharing> Window<S> {
     /// Tensor-map entries in use.
     #[inline]
     pub fn tensors(&self) -> u64 {
-        self.rings.iter().map(Ring::tensors_used).sum()
+        match &*self.rings {
+            [ring] => ring.tensors_used(),
+            rings => rings.iter().map(Ring::tensors_used).sum(),
+        }
     }
 
     /// The ring of a slot.
@@ -357,10 +360,13 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
-        let first = slot.deps_first.load(Relaxed);
-        for nth in 0..slot.deps_linked.load(Relaxed) {
-            let producer = self.entries[self.entry_index(slot_ref, first, nth) as usize].producer.load(Relaxed);
-            self.release(producer, outcomes);
+        let n_linked = slot.deps_linked.load(Relaxed);
+        if n_linked > 0 {
+            let (pool, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
+            for _ in 0..n_linked {
+                self.release(self.entries[(pool + place) as usize].producer.load(Relaxed), outcomes);
+                place = if place + 1 == self.deps { 0 } else { place + 1 };
+            }
         }
         self.release(slot_ref, outcomes);
     }
