@@ -71,6 +71,7 @@ impl<O: Order> Ordered<O> {
 
 impl<O: Order> Policy for Ordered<O> {
     const STEADY: bool = O::STEADY;
+    const READS_SUBMISSIONS: bool = false;
 
     fn name(&self) -> &'static str {
         O::NAME

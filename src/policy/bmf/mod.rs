@@ -190,6 +190,8 @@ impl Bmf {
 }
 
 impl Policy for Bmf {
+    const READS_SUBMISSIONS: bool = false;
+
     fn name(&self) -> &'static str {
         "bmf"
     }
