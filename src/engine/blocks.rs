@@ -179,6 +179,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.release_children();
         }
         self.ends.push(end, leader);
+        self.window.foresee_completion(slot);
     }
 
     /// A MIX block runs on all its workers; returns when the last of them ends.
@@ -203,7 +204,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let placed = self.floor.worker(leader).block.placed;
         let worker = self.floor.worker_mut(id);
         let on_cube = worker.kind == WorkerType::Cube;
-        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
         worker.clock = end;

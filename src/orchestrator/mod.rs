@@ -373,20 +373,18 @@ impl Orchestrator {
         let slot = window.slot(slot_ref);
         let task = &self.task;
         let (kind, cost) = self.resolved;
-        slot.job.describe(kind, task.units, cost, Class::of(kind, task.units).bits());
+        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
+        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
+        flags |= if task.fault { flag::FAULT } else { 0 };
+        flags |= if blocks > 1 { flag::MANY_BLOCKS } else { 0 };
+        slot.job.describe(kind, task.units, cost, flags, Class::of(kind, task.units).bits());
         // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
         slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
         slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);
-        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
         slot.job.blocks.store(blocks, Relaxed);
         slot.job.to_place.store(blocks, Relaxed);
         slot.job.to_take.store(blocks, Relaxed);
         slot.job.to_finish.store(blocks, Relaxed);
-        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
-        flags |= if task.fault { flag::FAULT } else { 0 };
-        flags |= if matches!(cost, Cost::PerKind { .. }) { flag::PER_KIND } else { 0 };
-        slot.job.flags.store(flags, Relaxed);
-
         let path = self.path.saturating_add(cycles);
         let mut published = Published { edges: 0, path, cancelled: None };
         for producer in &self.producers {

@@ -330,7 +330,7 @@ impl Stage<'_> {
         let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);
-        let index = job.blocks.load(Relaxed) - left - 1;
+        let index = job.block_index(left);
         let block = Block { slot, index, placed: self.now, end: 0, crew };
         self.floor.worker_mut(crew.leader()).block = block;
         self.ledger.block_placed(class);

@@ -5,6 +5,10 @@ use crate::config::OnReadyFull;
 use crate::window::SlotRef;
 use std::collections::VecDeque;
 
+/// How far behind the head of a queue the task is that is fetched when the head leaves. A task that waited for long is in no
+/// near cache any more.
+const AHEAD: usize = 8;
+
 /// The rule of the PTO runtime itself.
 pub struct Pto {
     queues: [VecDeque<SlotRef>; 5],
@@ -62,6 +66,9 @@ impl Policy for Pto {
                     Placement::Some => {}
                     Placement::All => {
                         queue.pop_front();
+                        if let Some(&next) = queue.get(AHEAD) {
+                            stage.window.foresee(next);
+                        }
                     }
                 }
             }

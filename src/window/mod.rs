@@ -6,6 +6,7 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod prefetch;
 mod reserve;
 mod retire;
 mod ring;
@@ -22,6 +23,7 @@ pub use state::State;
 use crate::config::{FanoutOrder, Limits};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
+use prefetch::prefetch;
 use slot::CLOSED;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[cfg(not(loom))]
@@ -333,6 +335,23 @@ impl<S: Sharing> Window<S> {
         for nth in 0..task.deps_linked.load(Relaxed) {
             visit(self.entries[self.entry_index(slot, first, nth) as usize].producer.load(Relaxed));
         }
+    }
+
+    /// The task will be completed soon: fetches the consumer that is then looked at first.
+    #[inline]
+    pub fn foresee_completion(&self, slot: &Slot<S>) {
+        let newest = slot.fanout.load(Relaxed); // Ordering: a hint.
+        if let Some(entry) = self.entries.get(newest as usize)
+            && let Some(consumer) = self.slots.get(entry.consumer.load(Relaxed) as usize)
+        {
+            prefetch(consumer);
+        }
+    }
+
+    /// The task will be looked at soon: fetches it.
+    #[inline]
+    pub fn foresee(&self, slot: SlotRef) {
+        prefetch(self.slot(slot));
     }
 
     /// The task is done: releases its consumers, its producers and itself.
