@@ -1,41 +1,33 @@
-"""What every policy costs the host: user CPU time of whole runs, and its ratio to `pto`.
+"""What every policy costs the host: instructions a task, and the ratio to `pto`.
 
-    python3 scripts/policy_cost.py [PROGRAM]
+    python3 scripts/policy_cost.py [PROGRAM] [POLICY,POLICY,…]
 
-Policies take turns, so that a busy machine disturbs all of them alike; the smallest time of several counts.
+Instructions are counted as in bench.py, so that a busy machine does not matter. What a policy does before the run (reading the
+program, ranks, plans) counts too.
 """
 
-import os
-import subprocess
 import sys
+
+import bench
 
 POLICIES = (
     "pto cyber_classic cyber_choreography orleans bmf ray per_worker steal predictive heft static lifo random shortest"
 ).split()
-SHAPES = ["random:n=200k,fanin=3", "bgemm:batch=96,m=8,n=8,k=16", "stencil:n=200k", "chain:n=200k", "wavefront:n=200k"]
-ROUNDS = 3
 
 
-def seconds(program, workload, policy):
-    """User CPU time of one run."""
-    arguments = [program, "run", workload, "--policy", policy, "--json", os.devnull]
-    child = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    assert status == 0, f"{workload} under {policy} ended with status {status}"
-    return usage.ru_utime
-
-
-def main(program="target/release/ptosim"):
-    print("| policy | " + " | ".join(shape.split(":")[0] for shape in SHAPES) + " |")
-    print("|---|" + "---:|" * len(SHAPES))
-    best = {}
-    for _ in range(ROUNDS):
-        for shape in SHAPES:
-            for policy in POLICIES:
-                best[shape, policy] = min(best.get((shape, policy), float("inf")), seconds(program, shape, policy))
-    for policy in POLICIES:
-        cells = [f"{best[shape, policy]:.3f} s ({best[shape, policy] / best[shape, 'pto']:.2f})" for shape in SHAPES]
-        print(f"| `{policy}` | " + " | ".join(cells) + " |")
+def main(program="target/release/ptosim", policies=",".join(POLICIES)):
+    policies = policies.split(",")
+    print("| policy | " + " | ".join(bench.SHAPES) + " |")
+    print("|---|" + "---:|" * len(bench.SHAPES))
+    base = {}
+    for policy in ["pto"] + [policy for policy in policies if policy != "pto"]:
+        cells = []
+        for name, spec in bench.SHAPES.items():
+            arguments = lambda n, spec=spec: [spec.format(n=n, n_200=n // 200), "--policy", policy]
+            count = bench.per_task(program, arguments, None)
+            base.setdefault(name, count)
+            cells.append(f"{count:.0f} ({count / base[name]:.2f})")
+        print(f"| `{policy}` | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

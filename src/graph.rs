@@ -100,6 +100,18 @@ impl Graph {
     /// # Errors
     /// When the program cannot be read or asks for what the machine can never give.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
+        Graph::load_with(workload, machine, |_| {})
+    }
+
+    /// As [`Graph::load`], and shows every task as the program gives it.
+    ///
+    /// # Errors
+    /// As [`Graph::load`].
+    pub fn load_with(
+        workload: &dyn Workload,
+        machine: &Machine,
+        mut show: impl FnMut(&Submit),
+    ) -> Result<Graph, RunError> {
         let n_tasks = count_tasks(workload)?;
         let mut machine = machine.clone();
         machine.limits =
@@ -116,6 +128,7 @@ impl Graph {
                 Step::ScopeBegin => depth += 1,
                 Step::ScopeEnd => depth -= 1,
                 Step::Submit => {
+                    show(&orchestrator.task);
                     tasks.push(task(&orchestrator, depth));
                     producers.tasks.extend(orchestrator.producers());
                     producers.first.push(producers.tasks.len());
@@ -202,6 +215,9 @@ fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
 
 fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
     let (mut source, mut task, mut count) = (workload.open()?, Submit::default(), 0);
+    if let Some(known) = source.n_tasks() {
+        return Ok(known);
+    }
     while let Some(operation) = source.next(&mut task)? {
         count += u64::from(operation == Operation::Submit);
     }

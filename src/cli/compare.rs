@@ -3,7 +3,7 @@
 use super::run::{text_width, unless_pipe_closed};
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print, refuse_same_file};
 use ptosim::config::{ConfigError, Machine};
-use ptosim::engine;
+use ptosim::engine::{self, RunError};
 use ptosim::policy::{Choice, Name};
 use ptosim::report::{Comparison, Output, Row, write_comparison};
 use ptosim::workload::{Program, Workload, WorkloadError};
@@ -46,11 +46,14 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check_files()?;
     let machine = args.machine.load()?;
     let choices = args.choices(&machine)?;
+    let machine = choices.iter().fold(machine, |machine, choice| args.machine.fit(machine, choice));
+    choices.iter().try_for_each(|choice| choice.check(&machine))?;
     let workload = args.open(&machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
     let html = args.html.as_deref().map(Output::open).transpose()?;
-    let rows = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
+    let rows: Vec<_> = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
+    let rows = rows.into_iter().collect::<Result<_, _>>()?;
     let comparison = Comparison::new(workload.name(), &machine, rows);
     let write_json = |output: &mut Output| {
         let mut writer = BufWriter::new(output);
@@ -108,10 +111,12 @@ impl Args {
     }
 }
 
-fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Row {
+/// What comes of one policy. A task that it can never run is told in its row; settings that are wrong end the command.
+fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Result<Row, Failure> {
     match engine::simulate_with(workload, machine, choice, &mut ()) {
-        Ok(report) => Row::of(&report),
-        Err(error) => Row::failed(choice.name.name(), error.to_string()),
+        Ok(report) => Ok(Row::of(&report)),
+        Err(RunError::Config(error)) => Err(error.into()),
+        Err(error) => Ok(Row::failed(choice.name.name(), error.to_string())),
     }
 }
 

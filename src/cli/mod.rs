@@ -162,9 +162,9 @@ impl Failure {
 /// The options that describe a machine.
 #[derive(clap::Args, Debug)]
 struct MachineArgs {
-    /// Built-in machine (`ptosim machines` lists them) or a machine file
-    #[arg(long, short, value_name = "NAME|FILE", default_value = "ideal")]
-    machine: String,
+    /// Built-in machine (`ptosim machines` lists them) or a machine file [default: ideal]
+    #[arg(long, short, value_name = "NAME|FILE")]
+    machine: Option<String>,
     /// Change a setting of the machine by its dotted key, such as limits.heap=1MiB; may be repeated
     #[arg(long = "set", short, value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -173,10 +173,19 @@ struct MachineArgs {
 impl MachineArgs {
     /// The machine with all settings, checked.
     fn load(&self) -> Result<Machine, ConfigError> {
-        let mut machine = Machine::load(&self.machine)?;
+        let mut machine = Machine::load(self.machine.as_deref().unwrap_or("ideal"))?;
         machine.apply(&self.settings)?;
         machine.validate()?;
         Ok(machine)
+    }
+
+    /// The machine for a policy: if nothing was said about workers but the policy's settings count some, it has those.
+    fn fit(&self, machine: Machine, choice: &Choice) -> Machine {
+        let is_told = self.machine.is_some() || self.settings.iter().any(|setting| setting.starts_with("workers."));
+        match choice.workers() {
+            Some(workers) if !is_told => Machine { workers, ..machine },
+            _ => machine,
+        }
     }
 }
 

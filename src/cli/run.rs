@@ -65,6 +65,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
     let choice = args.policy.load(&machine)?;
+    let machine = args.machine.fit(machine, &choice);
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
     let (mut report, names) = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;

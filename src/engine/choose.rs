@@ -8,6 +8,7 @@ use crate::machine::Crew;
 use crate::policy::bmf::Bmf;
 use crate::policy::cyber::Cyber;
 use crate::policy::heft::{self, Heft};
+use crate::policy::list_schedule;
 use crate::policy::orleans::Orleans;
 use crate::policy::predictive::{self, Predictive};
 use crate::policy::ray::Ray;
@@ -81,7 +82,12 @@ pub fn simulate_with(
 
 /// The list schedule of a program: what `predictive` does with it when nothing is ever full.
 fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
-    let graph = Graph::load(workload, machine)?;
+    let mut is_plain = list_schedule::is_free_of_costs(machine);
+    let graph = Graph::load_with(workload, machine, |submit| is_plain &= list_schedule::is_plain(submit))?;
+    let ranks = predictive::ranks(&graph);
+    if is_plain && let Some(plan) = list_schedule::list_schedule(&graph, &ranks, machine) {
+        return Ok(plan);
+    }
     let mut roomy = machine.clone();
     roomy.limits = Limits {
         window: (graph.tasks.len() as u64).next_power_of_two(),
@@ -93,7 +99,7 @@ fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
         spare: 0,
     };
     let mut recorder = Recorder::default();
-    let policy = Ordered::new(Predictive::new(predictive::ranks(&graph)), &roomy);
+    let policy = Ordered::new(Predictive::new(ranks), &roomy);
     let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
     Ok(Plan::new(&recorder.blocks(), graph.tasks.len(), report.makespan))
 }

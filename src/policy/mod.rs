@@ -8,6 +8,7 @@ pub mod config;
 pub mod cyber;
 pub mod heft;
 mod lifo;
+pub mod list_schedule;
 mod ordered;
 pub mod orleans;
 mod own_queues;
@@ -47,8 +48,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
 pub trait Policy {
-    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, and leaves nothing then that it
-    /// could place. The engine may do jobs that cost nothing at once for such a policy.
+    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, leaves nothing then that it
+    /// could place, and does not care in which order tasks of different types became READY. The engine may do jobs that cost
+    /// nothing at once for such a policy.
     const STEADY: bool = false;
 
     /// Whether it wants to know what the program said of a task.
@@ -198,6 +200,14 @@ pub struct Requests {
     pub halt: Option<Halt>,
     /// Sentences for the report.
     pub notes: Vec<String>,
+}
+
+impl Requests {
+    /// Whether anything is wanted.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        !(self.cancel.is_empty() && self.halt.is_none() && self.notes.is_empty())
+    }
 }
 
 /// Why a policy stops a run.

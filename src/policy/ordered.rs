@@ -15,6 +15,9 @@ pub trait Order {
     /// The name of the policy.
     const NAME: &'static str;
 
+    /// Whether keys do not depend on tasks of other types that became READY before.
+    const STEADY: bool = true;
+
     /// The key of a task that has become READY; the smallest goes first, of equals the one that was READY first.
     fn key(&mut self, candidate: &Candidate<'_>) -> u64;
 
@@ -67,6 +70,9 @@ impl<O: Order> Ordered<O> {
 }
 
 impl<O: Order> Policy for Ordered<O> {
+    const STEADY: bool = O::STEADY;
+    const READS_SUBMISSIONS: bool = false;
+
     fn name(&self) -> &'static str {
         O::NAME
     }

@@ -10,7 +10,7 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::{WorkerSet, own_type};
 use crate::sync::{Local, Word};
 use crate::window::{SlotRef, Window, flag};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// One block in a queue.
@@ -45,9 +45,18 @@ pub(super) struct OwnQueues {
 /// When each worker will be done with what it runs and what is queued for it.
 struct Clocks {
     kinds: Vec<WorkerType>,
+    /// By worker type.
+    rows: [Row; 5],
+}
+
+/// The workers of one type, whose ids follow each other: a tree that has at every place the smaller time of the two below.
+struct Row {
+    /// Id of the first worker.
+    first: u32,
+    /// Places of workers, a power of two; they come last in the tree, and those without a worker are never done.
+    n_leaves: usize,
+    /// The tree; its root is at 1.
     done: Vec<u64>,
-    /// `(done, id)` of the workers of each type.
-    order: [BTreeSet<(u64, u32)>; 5],
 }
 
 impl OwnQueues {
@@ -229,18 +238,20 @@ impl Clocks {
             .into_iter()
             .flat_map(|kind| std::iter::repeat_n(kind, machine.workers.count(kind) as usize))
             .collect();
-        let mut order: [BTreeSet<_>; 5] = Default::default();
-        for (id, &kind) in kinds.iter().enumerate() {
-            order[kind as usize].insert((0, id as u32));
-        }
-        Clocks { done: vec![0; kinds.len()], kinds, order }
+        let mut next = 0;
+        let rows = WorkerType::ALL.map(|kind| {
+            let first = next;
+            next += machine.workers.count(kind);
+            Row::new(first, machine.workers.count(kind))
+        });
+        Clocks { kinds, rows }
     }
 
     /// The worker that runs this type and will be done first.
     #[inline]
     fn first(&self, kind: TaskType) -> u32 {
         let own = own_type(kind).expect("gangs and joints have no queue of a worker");
-        let of = |kind: WorkerType| self.order[kind as usize].first().copied();
+        let of = |kind: WorkerType| self.rows[kind as usize].first();
         let first = match (of(own), of(WorkerType::Any)) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b).expect("a task without workers is refused before the run"),
@@ -250,11 +261,42 @@ impl Clocks {
 
     #[inline]
     fn shift(&mut self, worker: u32, change: impl FnOnce(u64) -> u64) {
-        let done = &mut self.done[worker as usize];
-        let order = &mut self.order[self.kinds[worker as usize] as usize];
-        order.remove(&(*done, worker));
-        *done = change(*done);
-        order.insert((*done, worker));
+        self.rows[self.kinds[worker as usize] as usize].shift(worker, change);
+    }
+}
+
+impl Row {
+    fn new(first: u32, n_workers: u32) -> Row {
+        let n_leaves = n_workers.next_power_of_two() as usize;
+        let mut done = vec![0; 2 * n_leaves];
+        done[n_leaves + n_workers as usize..].fill(u64::MAX);
+        for place in (1..n_leaves).rev() {
+            done[place] = done[2 * place].min(done[2 * place + 1]);
+        }
+        Row { first, n_leaves: if n_workers == 0 { 0 } else { n_leaves }, done }
+    }
+
+    /// Time and id of the worker that is done first, of equals the smallest.
+    #[inline]
+    fn first(&self) -> Option<(u64, u32)> {
+        if self.n_leaves == 0 {
+            return None;
+        }
+        let mut place = 1;
+        while place < self.n_leaves {
+            place = 2 * place + usize::from(self.done[2 * place] != self.done[place]);
+        }
+        Some((self.done[place], self.first + (place - self.n_leaves) as u32))
+    }
+
+    #[inline]
+    fn shift(&mut self, worker: u32, change: impl FnOnce(u64) -> u64) {
+        let mut place = self.n_leaves + (worker - self.first) as usize;
+        self.done[place] = change(self.done[place]);
+        while place > 1 {
+            place /= 2;
+            self.done[place] = self.done[2 * place].min(self.done[2 * place + 1]);
+        }
     }
 }
 

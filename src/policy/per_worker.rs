@@ -19,6 +19,8 @@ impl PerWorker {
 }
 
 impl Policy for PerWorker {
+    const READS_SUBMISSIONS: bool = false;
+
     fn name(&self) -> &'static str {
         "per_worker"
     }

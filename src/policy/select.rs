@@ -1,7 +1,9 @@
 //! The policies by name.
 
 use super::Config;
-use crate::config::ConfigError;
+use super::cyber::{Cyber, Mode};
+use super::orleans::Orleans;
+use crate::config::{ConfigError, Machine, Workers};
 use crate::nearest::nearest;
 use std::fmt;
 use std::str::FromStr;
@@ -127,6 +129,37 @@ impl Choice {
             None => config.policy.name.unwrap_or_default(),
         };
         Ok(Choice { name, config })
+    }
+
+    /// The workers that the settings of the policy count themselves: processors of Cyber, queues of BMF.
+    #[must_use]
+    pub fn workers(&self) -> Option<Workers> {
+        let mode = match self.name {
+            Name::CyberClassic => Mode::Classic,
+            Name::CyberChoreography => Mode::Choreography,
+            Name::Bmf if !self.config.bmf.nodes.is_empty() => {
+                return Some(Workers { any: self.config.bmf.n_queues(), ..Workers::default() });
+            }
+            _ => return None,
+        };
+        let conf = &self.config.scheduler_conf;
+        conf.counts_processors(mode).then(|| conf.workers(mode))
+    }
+
+    /// Checks everything about the settings that can be known without a workload.
+    ///
+    /// # Errors
+    /// When the policy's settings are wrong or do not fit the machine.
+    pub fn check(&self, machine: &Machine) -> Result<(), ConfigError> {
+        let Config { scheduler_conf, orleans, bmf, ray, .. } = &self.config;
+        match self.name {
+            Name::CyberClassic => Cyber::classic(scheduler_conf.clone(), machine).map(drop),
+            Name::CyberChoreography => Cyber::choreography(scheduler_conf.clone(), machine).map(drop),
+            Name::Orleans => Orleans::new(orleans.clone(), machine).map(drop),
+            Name::Bmf => bmf.validate(),
+            Name::Ray => ray.epoch_micros().map(drop),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -135,6 +135,8 @@ impl StaticList {
 }
 
 impl Policy for StaticList {
+    const STEADY: bool = true;
+
     fn name(&self) -> &'static str {
         "static"
     }

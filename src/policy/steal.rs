@@ -20,6 +20,8 @@ impl Steal {
 }
 
 impl Policy for Steal {
+    const READS_SUBMISSIONS: bool = false;
+
     fn name(&self) -> &'static str {
         "steal"
     }

@@ -100,6 +100,11 @@ pub trait Source {
     /// When the text of the operation is wrong; the error names file, line, value and remedy.
     fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError>;
 
+    /// How many tasks it gives in all, if that is known without reading them.
+    fn n_tasks(&self) -> Option<u64> {
+        None
+    }
+
     /// Names of kernels and tasks met so far.
     fn symbols(&self) -> &Symbols;
 

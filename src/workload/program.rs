@@ -111,6 +111,10 @@ impl Source for Replay {
         Ok(Some(operation))
     }
 
+    fn n_tasks(&self) -> Option<u64> {
+        Some(self.content.tasks.len() as u64)
+    }
+
     fn symbols(&self) -> &Symbols {
         &self.content.symbols
     }

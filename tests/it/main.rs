@@ -17,6 +17,8 @@ mod policies;
 mod policy_bmf;
 mod policy_cases;
 mod policy_cyber;
+mod policy_docs;
+mod policy_model;
 mod policy_orleans;
 mod policy_properties;
 mod policy_ray;

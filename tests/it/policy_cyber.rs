@@ -124,12 +124,27 @@ fn pinned_processors_have_no_levels() {
 }
 
 #[test]
-fn a_processor_out_of_range_means_the_pool() {
+fn a_processor_that_is_not_for_pinning_means_the_pool() {
     let conf = "policy = 'choreography'\nchoreography_conf.choreography_processor_num = 1\n\
-        choreography_conf.tasks = [ { name = 'A', processor = 7 }, { name = 'B' }, { name = 'C', processor = -1 } ]\n";
+        choreography_conf.tasks = [ { name = 'A', processor = 1 }, { name = 'B' }, { name = 'C', processor = -1 } ]\n";
     let ran = under(conf, &any(2), "A:10 B:10{proc=0} C:10{proc=0} D:10{proc=0} E:10");
     assert_eq!(ran.schedule(), "B@0[0,10) A@1[0,10) D@0[10,20) C@1[10,20) E@1[20,30)");
+    assert!(ran.ok().notes.contains(&"there is no choreography processor 1: the pool is used".to_string()));
+}
+
+#[test]
+fn a_trace_may_pin_to_a_larger_machine_but_a_configuration_may_not() {
+    let conf = "policy = 'choreography'\nchoreography_conf.choreography_processor_num = 1\n";
+    let ran = under(conf, &any(2), "A:10{proc=7} B:10{proc=0} C:10{proc=-3}");
+    assert_eq!(ran.schedule(), "B@0[0,10) A@1[0,10) C@1[10,20)");
     assert!(ran.ok().notes.contains(&"there is no choreography processor 7: the pool is used".to_string()));
+    for processor in [2, 7, -2] {
+        let told = refused(
+            &format!("{conf}choreography_conf.tasks = [ {{ name = 'A', processor = {processor} }} ]\n"),
+            &any(2),
+        );
+        assert!(told.contains(&format!("task `A`: processor = {processor} is out of range")), "{told}");
+    }
 }
 
 #[test]
@@ -355,7 +370,7 @@ fn an_unknown_policy_is_classic_with_a_warning() {
     assert_eq!(classic, Mode::Classic);
     assert_eq!(warning.as_deref(), Some("invalid scheduler policy `foo`: classic or choreography; classic is used"));
     assert!(mode(None).1.is_some());
-    assert_eq!(Conf::default().workers(), any(2).workers, "without a machine there are two processors");
+    assert_eq!(Conf::default().workers(Mode::Classic), any(2).workers, "without a machine there are two processors");
 }
 
 /// The classic example in Apollo's own form.
@@ -394,7 +409,7 @@ scheduler_conf {
 #[test]
 fn the_example_of_apollo_loads_unchanged_and_places_its_threads() {
     let conf = Conf::from_proto(EXAMPLE, "example.conf").expect("the example is right");
-    assert_eq!(conf.workers(), any(32).workers);
+    assert_eq!(conf.workers(Mode::Classic), any(32).workers);
     let policy = Cyber::new(conf.clone(), &any(32)).expect("32 processors on 32 workers");
     let (processors, all) = (&policy.layout().processors, parse_cpuset("0-7,16-23").expect("a right set"));
     assert!(processors[..16].iter().all(|processor| processor.home == "group1" && processor.cpus == Some(all.clone())));

@@ -1,10 +1,11 @@
-//! The unit cases of the PTO runtime (PU-01 to PU-11) and its options. PU-03, PU-06, PU-12 and PU-13 are about the queues and
-//! threads of the real runtime and are tested there.
+//! The unit cases of the PTO runtime (PU-01 to PU-11) and its options. PU-03, PU-12 and PU-13 are about the queues and threads
+//! of the real runtime and are tested there.
 
 use crate::program::{Op, Program};
 use ptosim::config::{FanoutOrder, Limits, Machine, OnReadyFull, Rules, SchedulerCosts, Workers};
 use ptosim::engine::{BlockRow, Observer, run_with, simulate_with};
 use ptosim::id::{TaskId, TaskType};
+use ptosim::machine::Floor;
 use ptosim::policy::{Choice, Name};
 use ptosim::report::{Memory, Operations, Outcome, Report};
 use ptosim::sync::{Local, Shared};
@@ -98,6 +99,30 @@ fn pu_05_a_task_is_consumed_when_complete_and_given_up_by_all_who_hold_it_and_on
     let pending = window.reserve(0, TaskId(1), &Needs::default(), 1).expect("there is room");
     window.release(pending, &mut consumed);
     assert_eq!((window.slot(pending).state(), consumed.0.len()), (State::Pending, 1), "it has not run");
+}
+
+/// Two vectors, the first of them free with clock 10; the other one as given. Who gets the next block?
+fn next_of_two(clock: u64, is_free: bool) -> Option<u32> {
+    let mut floor = Floor::new(&Workers { vector: 2, ..Workers::default() });
+    for (worker, clock) in [(0, 10), (1, clock)] {
+        floor.take_worker(worker);
+        floor.worker_mut(worker).clock = clock;
+    }
+    floor.give_back(0);
+    if is_free {
+        floor.give_back(1);
+    }
+    floor.take(TaskType::Vector)
+}
+
+#[test]
+fn pu_06_a_worker_leaves_a_block_to_a_free_one_with_a_smaller_clock_only() {
+    assert_eq!(next_of_two(5, true), Some(1), "the other one waits with a smaller clock");
+    assert_eq!(next_of_two(10, true), Some(0), "of equals the smaller id takes it");
+    assert_eq!(next_of_two(11, true), Some(0), "the other one has a larger clock");
+    assert_eq!(next_of_two(5, false), Some(0), "the other one is busy, whatever its clock");
+    let mut alone = Floor::new(&Workers { vector: 1, ..Workers::default() });
+    assert_eq!((alone.take(TaskType::Vector), alone.take(TaskType::Vector)), (Some(0), None), "nobody else is there");
 }
 
 /// A program with timed commands.

@@ -152,6 +152,18 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     assert!(told.contains("cpuset \"5-3\": `5-3` runs backwards; write 3-5"), "{told}");
     let told = refused("cyber_classic", "p.toml", &group("workers = [0, 7]"));
     assert!(told.contains('7') && told.contains("4 workers"), "{told}");
+    let pinned = |processor: i32| {
+        format!(
+            "[scheduler_conf]\npolicy = \"choreography\"\n[scheduler_conf.choreography_conf]\nchoreography_processor_num = 2\n\
+             tasks = [{{ name = \"A\", processor = {processor} }}]\n"
+        )
+    };
+    for processor in [4, 99, -2] {
+        let told = refused("cyber_choreography", "p.toml", &pinned(processor));
+        let wanted =
+            format!("task `A`: processor = {processor} is out of range; machine `ideal` has processors 0 to 3");
+        assert!(told.contains(&wanted), "{told}");
+    }
     let told = refused("cyber_classic", "p.conf", "scheduler_conf { polcy: \"classic\" }\n");
     assert!(told.contains("p.conf:1: unknown field `polcy`; did you mean `policy`?"), "{told}");
     let told = refused("ray", "p.toml", "[ray]\nepoch = \"2025-01-01T00:00:00\"\n");
@@ -161,6 +173,33 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     let ended = in_folder(folder().path(), "run - --policy ray", trace);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("\"2025-01-01T00:00:00\" has no offset from UTC"), "{}", ended.stderr);
+}
+
+#[test]
+fn settings_that_are_wrong_for_one_policy_end_a_comparison_before_anything_is_written() {
+    let folder = folder();
+    let compare = |config: &str, policies: &str| {
+        fs::write(folder.path().join("p.toml"), config).expect("room on the disk");
+        let call =
+            format!("compare x.jsonl {TWO} --policies {policies} --policy-config p.toml --csv rows.csv --json j.json");
+        in_folder(folder.path(), &call, "")
+    };
+    let group = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 7\n";
+    let node = "[bmf.nodes.0]\nscheduler = 5\n";
+    for (config, told) in [
+        (group, "the groups have 7 processors"),
+        (node, "bmf.nodes.0.scheduler = 5: queue 5 is worker 5"),
+        ("[bmf]\nscheduler_count = 0\n", "bmf.scheduler_count = 0"),
+        ("[ray]\nepoch = \"2025-01-01T00:00:00\"\n", "has no offset from UTC"),
+        ("[orleans]\nactivation_scheduling_quantum = \"soon\"\n", "activation_scheduling_quantum = \"soon\""),
+    ] {
+        let ended = compare(config, "all");
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{config}: {ended:?}");
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert!(!folder.path().join("rows.csv").exists() && !folder.path().join("j.json").exists(), "{config}");
+    }
+    // Settings of policies that do not run are not looked at.
+    assert_eq!(compare(group, "pto,lifo").code, 0);
 }
 
 #[test]
@@ -180,4 +219,21 @@ fn a_process_group_of_cyber_finds_its_file_or_runs_classic_with_a_note() {
     assert!(told.contains("policy cyber_classic"), "{told}");
     assert!(told.contains("invalid scheduler policy `foo`"), "{told}");
     assert!(call("--sched-conf cyber/conf/compute.conf").stdout.contains("policy cyber_choreography"));
+}
+
+#[test]
+fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
+    let folder = folder();
+    let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 }, \
+                { name: \"b\" processor_num: 1 tasks: [ { name: \"D\" prio: 3 } ] } ] } }\n";
+    fs::write(folder.path().join("c.conf"), conf).expect("room on the disk");
+    let call =
+        |arguments: &str| in_folder(folder.path(), &format!("run x.jsonl --policy-config c.conf {arguments}"), "");
+    let ended = call("");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.stdout.contains("ANY × 3"), "{}", ended.stdout);
+    let ended = call("--machine ideal");
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.stderr.contains("the groups have 3 processors, but machine `ideal` has 72 workers"), "{ended:?}");
+    assert_eq!(call("--set workers.cube=0 --set workers.vector=3").code, 0);
 }

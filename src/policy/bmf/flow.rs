@@ -12,11 +12,11 @@
 use super::choose::NodeTable;
 use super::config::Config;
 use super::graph::NodeGraph;
+use super::node::{Node, Stream};
+use super::node_set::NodeSet;
 use crate::graph::Graph;
 use crate::id::{TaskId, TaskType};
 use crate::window::SlotRef;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
 
 /// All nodes and streams of a run.
 pub(super) struct Flow {
@@ -40,51 +40,32 @@ pub(super) struct Flow {
     /// By task: whether it is completed.
     completed: Vec<bool>,
     /// Nodes with READY tasks not scheduled.
-    holding: BTreeSet<u32>,
-    /// How many nodes could schedule a task if they were asked.
-    n_able: usize,
-    /// By node: the last pass of `sched_required` that met it.
-    met: Vec<u64>,
-    pass: u64,
-}
-
-/// A node of the stream graph.
-pub(super) struct Node {
-    /// READY tasks not scheduled: the smallest timestamp first, then the smallest id.
-    held: BinaryHeap<Reverse<(i64, TaskId, SlotRef)>>,
-    /// Tasks scheduled and not processed.
-    pending: u64,
-    limit: u64,
-    /// How many of its streams are full.
-    full_streams: u32,
-    /// Tasks not scheduled yet, READY or not.
-    unscheduled: u64,
-    /// Tasks neither processed nor cancelled.
-    left: u64,
-    /// Upstream nodes that may still schedule something, or have such nodes before them.
+    holding: NodeSet,
+    /// Places of the nodes that could schedule a task if they were asked. A node comes after those upstream of it.
+    able: NodeSet,
+    /// Nodes from this place on may be upstream of each other.
+    n_ordered: u32,
+    /// Nodes upstream of each that may still schedule something, or have such nodes before them.
     live_upstream: Vec<u32>,
-    /// Whether neither it nor any node before it can schedule anything any more.
-    is_exhausted: bool,
-    /// Whether it could schedule a task if it were asked.
-    is_able: bool,
-    /// Nothing of it is scheduled.
-    pub is_paused: bool,
-    /// What it still has is not to run.
-    pub is_force_closed: bool,
-    pub processed: u64,
-    pub pending_high: u64,
-    pub held_high: usize,
-    pub last_schedule: Option<u64>,
-    pub closed_at: Option<u64>,
+    pass: u64,
+    /// Grows when a node becomes able.
+    epoch: u64,
+    /// The epoch in which the last pass began.
+    began: u64,
+    /// Nodes that a pass is visiting.
+    path: Vec<Visit>,
 }
 
-/// Packets on the way from one node to another.
-#[derive(Clone, Default)]
-pub(super) struct Stream {
-    /// Completed tasks of the one with a consumer in the other that is not scheduled.
-    waiting: u64,
-    limit: u64,
-    pub high: u64,
+/// A node that a pass of `sched_required` is visiting.
+#[derive(Clone, Copy)]
+struct Visit {
+    node: u32,
+    /// How many of its upstream nodes were looked at.
+    looked_at: u32,
+    /// Whether one of those will never schedule anything.
+    is_stale: bool,
+    /// Whether nobody was found able so far.
+    is_clear: bool,
 }
 
 /// A task that left its node.
@@ -98,14 +79,24 @@ pub(super) struct Scheduled {
     pub by_force: bool,
 }
 
+impl Visit {
+    fn new(node: u32) -> Visit {
+        Visit { node, looked_at: 0, is_stale: false, is_clear: true }
+    }
+}
+
 impl Flow {
     pub fn new(graph: Graph, shape: NodeGraph, config: &Config) -> Flow {
         let limit = |node: u32| config.node(shape.nodes[node as usize].id).queue_length_limit;
-        let nodes: Vec<_> = (0..shape.nodes.len() as u32)
-            .map(|index| {
-                Node::new(limit(index), shape.nodes[index as usize].n_tasks, &shape.nodes[index as usize].upstream)
-            })
-            .collect();
+        let (places, n_ordered) = shape.places();
+        let mut live_upstream = Vec::with_capacity(shape.streams.len());
+        let mut nodes = Vec::with_capacity(places.len());
+        for (index, &place) in (0..).zip(&places) {
+            let upstream = shape.upstream(index);
+            let live = (live_upstream.len() as u32, upstream.len() as u32);
+            live_upstream.extend_from_slice(upstream);
+            nodes.push(Node::new(limit(index), shape.nodes[index as usize].n_tasks, live, place));
+        }
         let mut flow = Flow {
             streams: shape.streams.iter().map(|&(_, to)| Stream { limit: limit(to), ..Stream::default() }).collect(),
             scheduled: Vec::new(),
@@ -116,10 +107,14 @@ impl Flow {
             is_open: false,
             table: NodeTable::default(),
             completed: vec![false; shape.tasks.len()],
-            holding: BTreeSet::new(),
-            n_able: 0,
-            met: vec![0; nodes.len()],
+            holding: NodeSet::new(nodes.len()),
+            able: NodeSet::new(nodes.len()),
+            n_ordered,
+            live_upstream,
             pass: 0,
+            epoch: 1,
+            began: 0,
+            path: Vec::new(),
             nodes,
             graph,
             shape,
@@ -139,7 +134,7 @@ impl Flow {
     pub fn hold(&mut self, task: TaskId, slot: SlotRef) {
         let member = self.shape.tasks[task.0 as usize];
         let node = &mut self.nodes[member.node as usize];
-        node.held.push(Reverse((member.timestamp, task, slot)));
+        node.held.push((member.timestamp, task, slot));
         node.held_high = node.held_high.max(node.held.len());
         self.held += 1;
         if node.held.len() == 1 {
@@ -150,13 +145,13 @@ impl Flow {
 
     /// Keeps the count of nodes that could schedule a task; called whenever what decides it may have changed.
     fn review(&mut self, index: u32) {
-        self.nodes[index as usize].review(&mut self.n_able);
+        self.epoch += u64::from(self.nodes[index as usize].review(&mut self.able));
     }
 
     /// The graph starts: every source is listed, and each listing schedules one node.
     pub fn start(&mut self, now: u64) {
         for index in 0..self.nodes.len() as u32 {
-            if self.shape.nodes[index as usize].upstream.is_empty() {
+            if self.shape.upstream(index).is_empty() {
                 self.add_node(index, now);
             }
         }
@@ -186,19 +181,19 @@ impl Flow {
 
     /// Schedules the READY task with the smallest timestamp and node of all, although it is held back.
     pub fn force(&mut self, now: u64) -> bool {
-        let open = self.holding.iter().copied().filter(|&index| !self.nodes[index as usize].is_paused);
+        let open = self.holding.iter().filter(|&index| !self.nodes[index as usize].is_paused);
         let oldest = open.min_by_key(|&index| {
-            let first = self.nodes[index as usize].held.peek();
-            (first.map(|&Reverse((timestamp, ..))| timestamp), index)
+            let first = self.nodes[index as usize].held.first;
+            (first.map(|(timestamp, ..)| timestamp), index)
         });
         oldest.is_some_and(|index| self.schedule_oldest(index, now, true))
     }
 
     fn schedule_oldest(&mut self, index: u32, now: u64, by_force: bool) -> bool {
         let node = &mut self.nodes[index as usize];
-        let Some(Reverse((timestamp, task, slot))) = node.held.pop() else { return false };
+        let Some((timestamp, task, slot)) = node.held.pop() else { return false };
         if node.held.is_empty() {
-            self.holding.remove(&index);
+            self.holding.remove(index);
         }
         self.held -= 1;
         node.pending += 1;
@@ -214,50 +209,83 @@ impl Flow {
     /// Something happened that may let a node schedule a task: first every node upstream gets the chance, ascending and
     /// each once, then the node itself.
     pub fn sched_required(&mut self, index: u32, now: u64) {
-        // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing.
-        if self.n_able == 0 || !self.is_open {
+        if !self.is_open {
             return;
         }
-        if self.n_able == 1 && self.nodes[index as usize].is_able {
+        // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing. That goes for
+        // nodes before the first that is able: what may make them able comes after they were asked.
+        let Some(first) = self.able.first() else { return };
+        let place = self.nodes[index as usize].place;
+        let first = first.min(self.n_ordered);
+        if place < first {
+            return;
+        }
+        if place == first && place < self.n_ordered || self.able.len() == 1 && self.nodes[index as usize].is_able {
             self.schedule_node(index, now);
             return;
         }
+        if self.nodes[index as usize].clear == self.epoch {
+            return;
+        }
         self.pass += 1;
-        self.met[index as usize] = self.pass;
-        // Nodes being visited, each with the number of upstream nodes already looked at.
-        let mut path = vec![(index, 0)];
-        while let Some((node, looked_at)) = path.last_mut() {
-            let next = self.nodes[*node as usize].live_upstream.get(*looked_at).copied();
-            *looked_at += 1;
-            match next {
-                Some(upstream) if self.met[upstream as usize] == self.pass => {}
-                Some(upstream) => {
-                    self.met[upstream as usize] = self.pass;
-                    path.push((upstream, 0));
+        self.began = self.epoch;
+        self.nodes[index as usize].met = self.pass;
+        self.path.push(Visit::new(index));
+        while let Some(visit) = self.path.last_mut() {
+            let (from, length) = self.nodes[visit.node as usize].live;
+            if visit.looked_at < length {
+                let upstream = self.live_upstream[(from + visit.looked_at) as usize];
+                visit.looked_at += 1;
+                let node = &mut self.nodes[upstream as usize];
+                let (was_met, is_clear) = (node.met == self.pass, node.clear == self.epoch);
+                if node.is_exhausted {
+                    visit.is_stale = true;
+                } else if node.place >= first {
+                    node.met = self.pass;
+                    if was_met {
+                        visit.is_clear &= is_clear;
+                    } else if !is_clear {
+                        self.path.push(Visit::new(upstream));
+                    }
                 }
-                None => {
-                    let node = *node;
-                    path.pop();
-                    self.schedule_if_open(node, now);
-                    self.forget_exhausted(node);
-                }
+            } else {
+                self.leave(now);
             }
         }
     }
 
-    fn schedule_if_open(&mut self, index: u32, now: u64) {
-        if !self.nodes[index as usize].is_held_back() {
-            self.schedule_node(index, now);
+    /// The node at the end of the path has asked everybody upstream and has its own turn.
+    fn leave(&mut self, now: u64) {
+        let Some(Visit { node, is_stale, is_clear, .. }) = self.path.pop() else { return };
+        if self.nodes[node as usize].is_able {
+            self.schedule_node(node, now);
         }
+        if is_clear && !self.nodes[node as usize].is_able {
+            // If somebody became able during the pass, this is worth nothing.
+            self.nodes[node as usize].clear = self.began;
+        } else if let Some(asking) = self.path.last_mut() {
+            asking.is_clear = false;
+        }
+        self.forget_exhausted(node, is_stale);
     }
 
     /// Drops upstream nodes that will never schedule anything, so that passes stay short.
-    fn forget_exhausted(&mut self, index: u32) {
-        let mut live = std::mem::take(&mut self.nodes[index as usize].live_upstream);
-        live.retain(|&upstream| !self.nodes[upstream as usize].is_exhausted);
+    fn forget_exhausted(&mut self, index: u32, is_stale: bool) {
+        let (from, length) = self.nodes[index as usize].live;
+        let mut kept = length;
+        if is_stale {
+            kept = 0;
+            for place in from..from + length {
+                let upstream = self.live_upstream[place as usize];
+                if !self.nodes[upstream as usize].is_exhausted {
+                    self.live_upstream[(from + kept) as usize] = upstream;
+                    kept += 1;
+                }
+            }
+        }
         let node = &mut self.nodes[index as usize];
-        node.is_exhausted = live.is_empty() && node.unscheduled == 0;
-        node.live_upstream = live;
+        node.live.1 = kept;
+        node.is_exhausted = kept == 0 && node.unscheduled == 0;
     }
 
     /// A task is completed. `was_scheduled` is false for one that takes no worker.
@@ -306,27 +334,30 @@ impl Flow {
     pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
         let held = std::mem::take(&mut self.nodes[index as usize].held);
         self.held -= held.len();
-        self.holding.remove(&index);
+        if held.len() > 0 {
+            self.holding.remove(index);
+        }
         self.review(index);
-        for &Reverse((_, task, _)) in &held {
+        let held = held.into_sorted();
+        for &(_, task, _) in &held {
             self.unqueue_packets(task);
             self.is_over(index, now);
         }
-        held.into_sorted_vec().into_iter().rev().map(|Reverse((.., slot))| slot).collect()
+        held.into_iter().map(|(.., slot)| slot).collect()
     }
 
     /// Whether all nodes behind a source are closed while it still has tasks.
     pub fn is_useless(&self, index: u32) -> bool {
-        let shape = &self.shape.nodes[index as usize];
-        let is_closed = |&node: &u32| self.nodes[node as usize].closed_at.is_some();
-        shape.upstream.is_empty() && !shape.downstream.is_empty() && shape.downstream.iter().all(is_closed)
+        let is_closed = |node: u32| self.nodes[node as usize].closed_at.is_some();
+        let mut downstream = self.shape.downstream(index).peekable();
+        self.shape.upstream(index).is_empty() && downstream.peek().is_some() && downstream.all(is_closed)
     }
 
     /// Why the oldest READY task is not scheduled, in words.
     pub fn why_held(&self) -> Option<String> {
-        let index = *self.holding.first()?;
+        let index = self.holding.first()?;
         let node = &self.nodes[index as usize];
-        let &Reverse((_, task, _)) = node.held.peek()?;
+        let (_, task, _) = node.held.first?;
         let (name, id) = (self.graph.name(task), self.shape.nodes[index as usize].id);
         let full =
             self.shape.streams.iter().zip(&self.streams).find(|((from, _), stream)| *from == index && stream.is_full());
@@ -357,8 +388,9 @@ impl Flow {
 
     /// A node closes: each node upstream schedules one task, whatever holds it back.
     fn close(&mut self, index: u32, now: u64) {
-        for upstream in 0..self.nodes[index as usize].live_upstream.len() {
-            self.schedule_node(self.nodes[index as usize].live_upstream[upstream], now);
+        let (from, length) = self.nodes[index as usize].live;
+        for place in from..from + length {
+            self.schedule_node(self.live_upstream[place as usize], now);
         }
     }
 
@@ -397,49 +429,9 @@ impl Flow {
                 if was_full {
                     let node = &mut self.nodes[from as usize];
                     node.full_streams -= 1;
-                    node.review(&mut self.n_able);
+                    self.epoch += u64::from(node.review(&mut self.able));
                 }
             }
         }
-    }
-}
-
-impl Node {
-    fn new(limit: u64, n_tasks: u64, upstream: &[u32]) -> Node {
-        Node {
-            held: BinaryHeap::new(),
-            pending: 0,
-            limit,
-            full_streams: 0,
-            unscheduled: n_tasks,
-            left: n_tasks,
-            live_upstream: upstream.to_vec(),
-            is_exhausted: false,
-            is_able: false,
-            is_paused: false,
-            is_force_closed: false,
-            processed: 0,
-            pending_high: 0,
-            held_high: 0,
-            last_schedule: None,
-            closed_at: None,
-        }
-    }
-
-    fn review(&mut self, n_able: &mut usize) {
-        let is_able = !self.held.is_empty() && !self.is_held_back();
-        *n_able += usize::from(is_able);
-        *n_able -= usize::from(std::mem::replace(&mut self.is_able, is_able));
-    }
-
-    /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
-    fn is_held_back(&self) -> bool {
-        self.pending >= self.limit || self.full_streams > 0
-    }
-}
-
-impl Stream {
-    fn is_full(&self) -> bool {
-        self.waiting >= self.limit
     }
 }

@@ -7,9 +7,10 @@
 use super::timestamp;
 use crate::engine::RunError;
 use crate::graph::Graph;
-use crate::id::{TaskId, TaskType};
-use crate::workload::{Operation, Submit, Workload};
+use crate::id::{Symbol, TaskId, TaskType};
+use crate::workload::Submit;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// All nodes and tasks.
 pub(super) struct NodeGraph {
@@ -17,21 +18,26 @@ pub(super) struct NodeGraph {
     pub nodes: Vec<Shape>,
     /// Tasks by id.
     pub tasks: Vec<Member>,
-    /// Streams: from which node to which.
+    /// Streams: from which node to which, those of a node one after the other.
     pub streams: Vec<(u32, u32)>,
     /// Whether the trace names any node.
     pub is_declared: bool,
+    /// Where the streams of each node begin; one more than there are nodes.
+    first_stream: Vec<u32>,
+    /// Nodes upstream of each, ascending.
+    upstream: Vec<u32>,
+    /// Where those of each node begin in `upstream`; one more than there are nodes.
+    first_upstream: Vec<u32>,
     outlets: Vec<Outlet>,
-    first_outlet: Vec<u32>,
+    /// By task: where its outlets begin and end.
+    spans: Vec<(u32, u32)>,
 }
 
-/// A node: who feeds it and whom it feeds, by index, ascending.
+/// A node.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Shape {
     /// Its number in the trace.
     pub id: i32,
-    pub upstream: Vec<u32>,
-    pub downstream: Vec<u32>,
     pub n_tasks: u64,
 }
 
@@ -56,41 +62,55 @@ pub(super) struct Outlet {
 }
 
 /// What the trace says of a task.
-struct Fields {
+pub(super) struct Fields {
     node: Option<i32>,
     timestamp: Option<i64>,
     is_together: bool,
 }
 
+impl Fields {
+    pub fn of(submit: &Submit) -> Fields {
+        let policy = submit.policy.as_deref();
+        Fields {
+            node: policy.and_then(|policy| policy.node),
+            timestamp: policy.and_then(|policy| policy.timestamp),
+            is_together: submit.sync_start && submit.blocks > 1,
+        }
+    }
+}
+
 impl NodeGraph {
     /// Finds the nodes of a program.
-    pub fn new(workload: &dyn Workload, graph: &Graph, declared: &BTreeSet<(i32, i32)>) -> Result<NodeGraph, RunError> {
-        let fields = fields(workload)?;
+    pub fn new(graph: &Graph, fields: &[Fields], declared: &BTreeSet<(i32, i32)>) -> Result<NodeGraph, RunError> {
         let is_declared = fields.iter().any(|task| task.node.is_some());
-        let ids = node_ids(graph, &fields);
-        let distinct: BTreeSet<i32> = ids.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
-        let mut nodes: Vec<_> = distinct.into_iter().map(|id| Shape { id, ..Shape::default() }).collect();
-        let tasks = members(graph, &fields, &ids, &mut nodes)?;
-        let mut node_graph =
-            NodeGraph { nodes, tasks, streams: Vec::new(), is_declared, outlets: Vec::new(), first_outlet: vec![0] };
+        let (mut nodes, index_of) = nodes(graph, fields, declared);
+        let tasks = members(graph, fields, &index_of, &mut nodes)?;
+        let mut node_graph = NodeGraph {
+            nodes,
+            tasks,
+            streams: Vec::new(),
+            is_declared,
+            first_stream: vec![0],
+            upstream: Vec::new(),
+            first_upstream: Vec::new(),
+            outlets: Vec::with_capacity(graph.n_edges()),
+            spans: vec![(0, 0); fields.len()],
+        };
         node_graph.link(graph, declared);
+        node_graph.find_upstream();
         Ok(node_graph)
     }
 
     /// What a task puts into streams, by ascending node at their end.
     pub fn outlets(&self, task: TaskId) -> &[Outlet] {
-        &self.outlets[self.range(task)]
+        let (from, to) = self.spans[task.0 as usize];
+        &self.outlets[from as usize..to as usize]
     }
 
     /// As [`NodeGraph::outlets`], to change.
     pub fn outlets_mut(&mut self, task: TaskId) -> &mut [Outlet] {
-        let range = self.range(task);
-        &mut self.outlets[range]
-    }
-
-    fn range(&self, task: TaskId) -> std::ops::Range<usize> {
-        let index = task.0 as usize;
-        self.first_outlet[index] as usize..self.first_outlet[index + 1] as usize
+        let (from, to) = self.spans[task.0 as usize];
+        &mut self.outlets[from as usize..to as usize]
     }
 
     /// Index of a node.
@@ -98,92 +118,206 @@ impl NodeGraph {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok().map(|index| index as u32)
     }
 
+    /// The nodes that feed a node, ascending.
+    pub fn upstream(&self, node: u32) -> &[u32] {
+        let index = node as usize;
+        &self.upstream[self.first_upstream[index] as usize..self.first_upstream[index + 1] as usize]
+    }
+
+    /// The nodes that a node feeds, in no order.
+    pub fn downstream(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let index = node as usize;
+        let streams = self.first_stream[index] as usize..self.first_stream[index + 1] as usize;
+        self.streams[streams].iter().map(|&(_, to)| to)
+    }
+
+    /// A place for every node such that every node comes after those upstream, and how many places that holds for: nodes on
+    /// cycles and behind them come last.
+    pub fn places(&self) -> (Vec<u32>, u32) {
+        let n_nodes = self.nodes.len() as u32;
+        let mut left: Vec<u32> = (0..n_nodes).map(|node| self.upstream(node).len() as u32).collect();
+        let mut order: Vec<u32> = (0..n_nodes).filter(|&node| left[node as usize] == 0).collect();
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for to in self.downstream(node) {
+                left[to as usize] -= 1;
+                if left[to as usize] == 0 {
+                    order.push(to);
+                }
+            }
+        }
+        order.extend((0..n_nodes).filter(|&node| left[node as usize] > 0));
+        let mut places = vec![0; n_nodes as usize];
+        for (place, &node) in order.iter().enumerate() {
+            places[node as usize] = place as u32;
+        }
+        (places, next as u32)
+    }
+
     /// Finds the streams: one from each node to each other that consumes from it.
     fn link(&mut self, graph: &Graph, declared: &BTreeSet<(i32, i32)>) {
-        let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut number = |streams: &mut Vec<(u32, u32)>, ends| {
-            *numbers.entry(ends).or_insert_with(|| {
-                streams.push(ends);
-                streams.len() as u32 - 1
-            })
-        };
         let index = |id| self.index_of(id).expect("every declared node is listed");
-        let declared: Vec<_> = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
-        for ends in declared {
-            number(&mut self.streams, ends);
-        }
+        let mut declared =
+            declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
+        // By node: the last node found to feed it, and the number of that stream.
+        let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
         let mut consumers: Vec<(u32, u32)> = Vec::new();
-        for task in 0..self.tasks.len() as u64 {
-            let from = self.tasks[task as usize].node;
-            consumers.clear();
-            consumers.extend(graph.consumers(TaskId(task)).iter().map(|consumer| {
-                let index = consumer.0 as usize;
-                (self.tasks[index].node, u32::from(graph.tasks[index].kind != TaskType::None))
-            }));
-            consumers.retain(|&(to, _)| to != from);
-            consumers.sort_unstable();
-            for group in consumers.chunk_by(|a, b| a.0 == b.0) {
-                let to = group[0].0;
-                let stream = number(&mut self.streams, (from, to));
-                let waiting = group.iter().map(|&(_, counts)| counts).sum();
-                self.outlets.push(Outlet { stream, to, waiting });
+        let (tasks, first) = self.by_node();
+        for from in 0..self.nodes.len() as u32 {
+            while let Some((_, to)) = declared.next_if(|&(node, _)| node == from) {
+                stream(&mut self.streams, &mut fed, from, to);
             }
-            self.first_outlet.push(self.outlets.len() as u32);
+            for &task in &tasks[first[from as usize] as usize..first[from as usize + 1] as usize] {
+                consumers.clear();
+                for consumer in graph.consumers(TaskId(task.into())) {
+                    let index = consumer.0 as usize;
+                    if self.tasks[index].node != from {
+                        consumers.push((self.tasks[index].node, u32::from(graph.tasks[index].kind != TaskType::None)));
+                    }
+                }
+                consumers.sort_unstable();
+                let begin = self.outlets.len() as u32;
+                for group in consumers.chunk_by(|a, b| a.0 == b.0) {
+                    let to = group[0].0;
+                    let waiting = group.iter().map(|&(_, counts)| counts).sum();
+                    self.outlets.push(Outlet { stream: stream(&mut self.streams, &mut fed, from, to), to, waiting });
+                }
+                self.spans[task as usize] = (begin, self.outlets.len() as u32);
+            }
+            self.first_stream.push(self.streams.len() as u32);
         }
-        let mut ends = self.streams.clone();
-        ends.sort_unstable();
-        for (from, to) in ends {
-            self.nodes[from as usize].downstream.push(to);
-            self.nodes[to as usize].upstream.push(from);
+    }
+
+    /// Tasks of each node one after the other, and where those of each begin.
+    fn by_node(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut first = vec![0; self.nodes.len() + 1];
+        for (index, node) in self.nodes.iter().enumerate() {
+            first[index + 1] = first[index] + node.n_tasks as u32;
         }
+        let (mut next, mut tasks) = (first.clone(), vec![0; self.tasks.len()]);
+        for (task, member) in self.tasks.iter().enumerate() {
+            let place = &mut next[member.node as usize];
+            tasks[*place as usize] = task as u32;
+            *place += 1;
+        }
+        (tasks, first)
+    }
+
+    fn find_upstream(&mut self) {
+        let mut first = vec![0; self.nodes.len() + 1];
+        for &(_, to) in &self.streams {
+            first[to as usize + 1] += 1;
+        }
+        for index in 0..self.nodes.len() {
+            first[index + 1] += first[index];
+        }
+        let mut next = first.clone();
+        self.upstream = vec![0; self.streams.len()];
+        for &(from, to) in &self.streams {
+            let place: &mut u32 = &mut next[to as usize];
+            self.upstream[*place as usize] = from;
+            *place += 1;
+        }
+        self.first_upstream = first;
     }
 }
 
-/// Reads the fields of every task.
-fn fields(workload: &dyn Workload) -> Result<Vec<Fields>, RunError> {
-    let (mut source, mut task, mut fields) = (workload.open()?, Submit::default(), Vec::new());
-    while let Some(operation) = source.next(&mut task)? {
-        if operation == Operation::Submit {
-            let policy = task.policy.as_deref();
-            fields.push(Fields {
-                node: policy.and_then(|policy| policy.node),
-                timestamp: policy.and_then(|policy| policy.timestamp),
-                is_together: task.sync_start && task.blocks > 1,
-            });
-        }
+/// The number of a stream, a new one if it is met for the first time.
+fn stream(streams: &mut Vec<(u32, u32)>, fed: &mut [(u32, u32)], from: u32, to: u32) -> u32 {
+    let last = &mut fed[to as usize];
+    if last.0 != from {
+        *last = (from, streams.len() as u32);
+        streams.push((from, to));
     }
-    Ok(fields)
+    last.1
 }
 
-/// The node of every task. Derived numbers begin behind those of the trace.
-fn node_ids(graph: &Graph, fields: &[Fields]) -> Vec<i32> {
-    let first = fields.iter().filter_map(|task| task.node).max().map_or(0, |largest| largest.saturating_add(1).max(0));
+/// All nodes by ascending id, and the index of the node of every task. Derived numbers begin behind those of the trace.
+fn nodes(graph: &Graph, fields: &[Fields], declared: &BTreeSet<(i32, i32)>) -> (Vec<Shape>, Vec<u32>) {
+    let named = fields.iter().filter_map(|task| task.node);
+    let first = named.clone().max().map_or(0, |largest| largest.saturating_add(1).max(0));
+    let (derived, n_derived) = derive(graph, fields);
+    let id = |number: u32| first.wrapping_add(number.cast_signed());
+    let mut ids: Vec<i32> = named.chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.extend((0..n_derived).map(id));
+    ids.sort_unstable();
+    ids.dedup();
+    let place = |id: i32| ids.binary_search(&id).expect("every node is listed") as u32;
+    let of_derived: Vec<u32> = (0..n_derived).map(|number| place(id(number))).collect();
+    let mut last = None;
+    let index_of = |(task, &number): (&Fields, &u32)| match (task.node, last) {
+        (None, _) => of_derived[number as usize],
+        (Some(id), Some((known, index))) if id == known => index,
+        (Some(id), _) => {
+            last = Some((id, place(id)));
+            place(id)
+        }
+    };
+    let indices = fields.iter().zip(&derived).map(index_of).collect();
+    (ids.into_iter().map(|id| Shape { id, n_tasks: 0 }).collect(), indices)
+}
+
+/// The number of the derived node of every task that names none, and how many there are.
+fn derive(graph: &Graph, fields: &[Fields]) -> (Vec<u32>, u32) {
+    let mut numbers = vec![0; fields.len()];
+    let mut seen: HashMap<Kind, u32, BuildHasherDefault<Multiplied>> = HashMap::default();
+    if fields.iter().all(|task| task.node.is_some()) {
+        return (numbers, 0);
+    }
     let mut levels: Vec<u32> = Vec::with_capacity(fields.len());
-    let mut seen = HashMap::new();
-    let mut ids = Vec::with_capacity(fields.len());
     for (index, task) in fields.iter().enumerate() {
         let producers = graph.producers(TaskId(index as u64)).iter();
         let level = producers.map(|producer| levels[producer.0 as usize] + 1).max().unwrap_or(0);
         levels.push(level);
-        ids.push(task.node.unwrap_or_else(|| {
-            let next = first.wrapping_add(i32::try_from(seen.len()).unwrap_or(i32::MAX));
-            *seen.entry((graph.tasks[index].kernel, level)).or_insert(next)
-        }));
+        if task.node.is_none() {
+            let next = seen.len() as u32;
+            numbers[index] = *seen.entry((graph.tasks[index].kernel, level)).or_insert(next);
+        }
     }
-    ids
+    (numbers, seen.len() as u32)
 }
 
-fn members(graph: &Graph, fields: &[Fields], ids: &[i32], nodes: &mut [Shape]) -> Result<Vec<Member>, RunError> {
-    let index_of: HashMap<i32, u32> = nodes.iter().enumerate().map(|(index, node)| (node.id, index as u32)).collect();
-    let mut members = Vec::with_capacity(ids.len());
-    for (index, (id, task)) in ids.iter().zip(fields).enumerate() {
-        let node = index_of[id];
+/// What a derived node is known by: kernel and level.
+type Kind = (Option<Symbol>, u32);
+
+/// A hash of a few small numbers: enough for keys that nobody chooses to collide.
+#[derive(Default)]
+struct Multiplied(u64);
+
+impl Hasher for Multiplied {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+}
+
+fn members(graph: &Graph, fields: &[Fields], index_of: &[u32], nodes: &mut [Shape]) -> Result<Vec<Member>, RunError> {
+    let mut members = Vec::with_capacity(fields.len());
+    for (index, (&node, task)) in index_of.iter().zip(fields).enumerate() {
         let shape = &mut nodes[node as usize];
         shape.n_tasks += 1;
         let timestamp = task.timestamp.unwrap_or(shape.n_tasks.cast_signed());
         if timestamp == timestamp::UNSET {
             let line = graph.tasks[index].line.map_or_else(String::new, |line| format!("line {line}: "));
-            let name = graph.name(TaskId(index as u64));
+            let (name, id) = (graph.name(TaskId(index as u64)), shape.id);
             return Err(RunError::Task(format!(
                 "{line}task {name}: timestamp -1 means that there is none, and policy bmf refuses it; leave it out to number \
                  the tasks of node {id} in order"

@@ -12,6 +12,8 @@ mod choose;
 mod config;
 mod flow;
 mod graph;
+mod node;
+mod node_set;
 mod queues;
 mod record;
 mod route;
@@ -31,7 +33,7 @@ use crate::id::{TaskId, TaskType};
 use crate::window::SlotRef;
 use crate::workload::{Control, Workload};
 use flow::Flow;
-use graph::NodeGraph;
+use graph::{Fields, NodeGraph};
 use queues::{Item, Queues};
 use record::Record;
 use serde_json::Value;
@@ -48,6 +50,8 @@ pub struct Bmf {
     phase: Phase,
     /// Nodes that got a READY task without a completion that asks for them.
     arrivals: Vec<u32>,
+    /// Whether a task is being completed, which asks for the nodes of all that becomes READY by it.
+    is_completing: bool,
     requests: Requests,
     record: Record,
     n_scheduled: u64,
@@ -73,8 +77,9 @@ impl Bmf {
     /// When the program cannot be read, or the configuration does not fit the machine.
     pub fn new(config: &Config, workload: &dyn Workload, machine: &Machine) -> Result<Bmf, RunError> {
         config.validate()?;
-        let graph = Graph::load(workload, machine)?;
-        let shape = NodeGraph::new(workload, &graph, &config.streams)?;
+        let mut fields = Vec::new();
+        let graph = Graph::load_with(workload, machine, |submit| fields.push(Fields::of(submit)))?;
+        let shape = NodeGraph::new(&graph, &fields, &config.streams)?;
         let routes = route::route(config, &shape, &graph, machine)?;
         let is_declared = shape.is_declared || !config.nodes.is_empty();
         let is_relaxed = match config.backpressure {
@@ -91,6 +96,7 @@ impl Bmf {
             time_out: config.time_out,
             phase: Phase::Built,
             arrivals: Vec::new(),
+            is_completing: false,
             requests: Requests { notes: routes.warnings, ..Requests::default() },
             record: Record::new(is_declared),
             n_scheduled: 0,
@@ -116,7 +122,7 @@ impl Bmf {
     /// Sources are cut off when every node behind them has closed.
     fn cancel_useless(&mut self, now: u64) {
         while let Some(closed) = self.flow.closed.pop() {
-            for upstream in self.flow.shape.nodes[closed as usize].upstream.clone() {
+            for upstream in self.flow.shape.upstream(closed).to_vec() {
                 if self.flow.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
                     self.flow.nodes[upstream as usize].is_force_closed = true;
                     for slot in self.flow.take_held(upstream, now) {
@@ -159,7 +165,7 @@ impl Bmf {
         match control.command.as_str() {
             "add_node" => self.flow.add_node(index, now),
             "remove_node" => self.flow.remove_node(index),
-            "pause_node" => self.flow.nodes[index as usize].is_paused = true,
+            "pause_node" | "pause" => self.flow.nodes[index as usize].is_paused = true,
             "remove_node_task" => self.remove_queued(id, None, now),
             "clear_task" => self.remove_queued(id, argument("queue").and_then(|queue| u64::try_from(queue).ok()), now),
             other => unreachable!("{other} is not about a node"),
@@ -184,6 +190,8 @@ impl Bmf {
 }
 
 impl Policy for Bmf {
+    const READS_SUBMISSIONS: bool = false;
+
     fn name(&self) -> &'static str {
         "bmf"
     }
@@ -199,7 +207,7 @@ impl Policy for Bmf {
         if ready.by_admission {
             self.flow.sched_required(node, now);
             self.settle(now);
-        } else {
+        } else if !self.is_completing {
             self.arrivals.push(node);
         }
         Ok(())
@@ -224,6 +232,7 @@ impl Policy for Bmf {
 
     fn on_end(&mut self, end: &End, now: u64) -> AfterEnd {
         if !end.failed {
+            self.is_completing = true;
             return AfterEnd::Complete;
         }
         if self.phase != Phase::Halted {
@@ -235,14 +244,11 @@ impl Policy for Bmf {
     }
 
     fn on_complete(&mut self, end: &End, now: u64) {
-        if self.phase == Phase::Halted {
-            return;
+        self.is_completing = false;
+        if self.phase != Phase::Halted {
+            self.flow.complete(end.task, end.kind != TaskType::None, now);
+            self.settle(now);
         }
-        self.flow.complete(end.task, end.kind != TaskType::None, now);
-        let (flow, own) = (&self.flow, self.flow.node_of(end.task));
-        self.arrivals
-            .retain(|&node| node != own && flow.shape.outlets(end.task).iter().all(|outlet| outlet.to != node));
-        self.settle(now);
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, now: u64) {
@@ -259,7 +265,9 @@ impl Policy for Bmf {
         match control.command.as_str() {
             "pause" => {
                 let queue = control.arguments.get("queue").and_then(Value::as_u64);
-                if !self.queues.pause(queue, true) {
+                if control.arguments.contains_key("node") {
+                    self.control_node(control, now);
+                } else if !self.queues.pause(queue, true) {
                     self.requests
                         .notes
                         .push(format!("control `pause` names queue {queue:?}, which is not there: ignored"));
@@ -281,7 +289,7 @@ impl Policy for Bmf {
     }
 
     fn requests(&mut self) -> Option<&mut Requests> {
-        Some(&mut self.requests)
+        self.requests.is_any().then_some(&mut self.requests)
     }
 
     /// The moment at which the watch finds that nothing was scheduled for too long.

@@ -1,6 +1,7 @@
 //! The queues: one for each worker, popped by timestamp, then node, then order of scheduling.
 
 use crate::id::TaskId;
+use crate::machine::WorkerSet;
 use crate::policy::{Placement, Stage};
 use crate::window::SlotRef;
 use std::cmp::Reverse;
@@ -20,8 +21,8 @@ pub(super) struct Item {
 /// All queues; the last one has no worker of its own and takes tasks that need several workers.
 pub(super) struct Queues {
     queues: Vec<Queue>,
-    /// By queue: whether it has a task with blocks not placed.
-    is_busy: Vec<bool>,
+    /// Queues of workers that have a task with blocks not placed.
+    filled: WorkerSet,
     /// Tasks with blocks not placed.
     waiting: usize,
 }
@@ -38,11 +39,17 @@ struct Queue {
 impl Queues {
     pub fn new(n_workers: u32) -> Queues {
         let n_queues = n_workers as usize + 1;
-        Queues { queues: (0..n_queues).map(|_| Queue::default()).collect(), is_busy: vec![false; n_queues], waiting: 0 }
+        Queues {
+            queues: (0..n_queues).map(|_| Queue::default()).collect(),
+            filled: WorkerSet::new(n_workers as usize),
+            waiting: 0,
+        }
     }
 
     pub fn push(&mut self, queue: u32, item: Item) {
-        self.is_busy[queue as usize] = true;
+        if (queue as usize) < self.queues.len() - 1 {
+            self.filled.insert(queue);
+        }
         let queue = &mut self.queues[queue as usize];
         queue.items.push(Reverse(item));
         queue.high = queue.high.max(queue.items.len());
@@ -89,11 +96,13 @@ impl Queues {
         }
         let own = self.queues.len() - 1;
         self.waiting -= self.queues[own].hand_out_together(stage);
-        for worker in 0..own {
-            if self.is_busy[worker] && stage.floor().worker(worker as u32).is_free {
-                let queue = &mut self.queues[worker];
-                self.waiting -= queue.hand_out(stage, worker as u32);
-                self.is_busy[worker] = queue.current.is_some() || !queue.items.is_empty();
+        let mut from = 0;
+        while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
+            from = worker + 1;
+            let queue = &mut self.queues[worker as usize];
+            self.waiting -= queue.hand_out(stage, worker);
+            if queue.current.is_none() && queue.items.is_empty() {
+                self.filled.remove(worker);
             }
         }
     }

@@ -4,10 +4,9 @@ use super::Bmf;
 use crate::graph::Graph;
 use crate::id::TaskId;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 /// How many events and nodes a report lists at most; the counts are always whole.
-const LISTED: usize = 10_000;
+const LISTED: usize = 1_000;
 
 /// Events worth telling.
 #[derive(Default)]
@@ -75,37 +74,49 @@ impl Record {
 }
 
 fn nodes(bmf: &Bmf) -> Vec<Value> {
-    let mut queues: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); bmf.flow.nodes.len()];
-    for (member, &queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
-        queues[member.node as usize].insert(queue);
+    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); bmf.flow.nodes.len().min(LISTED)];
+    for (member, queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
+        if let Some(known) = queues.get_mut(member.node as usize)
+            && !known.contains(queue)
+        {
+            known.push(*queue);
+        }
     }
+    queues.iter_mut().for_each(|queues| queues.sort_unstable());
     let rows = bmf.flow.shape.nodes.iter().zip(&bmf.flow.nodes).zip(queues);
-    rows.take(LISTED)
-        .map(|((shape, node), queues)| {
-            json!({
-                "node": shape.id,
-                "queues": queues,
-                "tasks": shape.n_tasks,
-                "processed": node.processed,
-                "pending_high_water": node.pending_high,
-                "held_high_water": node.held_high,
-                "last_schedule_clk": node.last_schedule,
-                "closed_at": node.closed_at,
-            })
+    rows.map(|((shape, node), queues)| {
+        json!({
+            "node": shape.id,
+            "queues": queues,
+            "tasks": shape.n_tasks,
+            "processed": node.processed,
+            "pending_high_water": node.pending_high,
+            "held_high_water": node.held_high,
+            "last_schedule_clk": node.last_schedule,
+            "closed_at": node.closed_at,
         })
-        .collect()
+    })
+    .collect()
 }
 
+/// Streams by ascending nodes at both ends.
 fn streams(bmf: &Bmf) -> Vec<Value> {
     let id = |node: u32| bmf.flow.shape.nodes[node as usize].id;
-    let mut rows: Vec<_> = bmf
-        .flow
-        .shape
-        .streams
-        .iter()
-        .zip(&bmf.flow.streams)
-        .map(|(&(from, to), stream)| (id(from), id(to), stream.high))
-        .collect();
-    rows.sort_unstable();
-    rows.into_iter().take(LISTED).map(|(from, to, high)| json!({"from": from, "to": to, "high_water": high})).collect()
+    let of_one_node = bmf.flow.shape.streams.iter().zip(&bmf.flow.streams).collect::<Vec<_>>();
+    let mut rows = Vec::new();
+    // Those of a node stand together, in the order of the nodes.
+    for streams in of_one_node.chunk_by(|((a, _), _), ((b, _), _)| a == b) {
+        let mut streams = streams.to_vec();
+        streams.sort_unstable_by_key(|((_, to), _)| *to);
+        rows.extend(
+            streams
+                .iter()
+                .map(|((from, to), stream)| json!({"from": id(*from), "to": id(*to), "high_water": stream.high})),
+        );
+        if rows.len() >= LISTED {
+            break;
+        }
+    }
+    rows.truncate(LISTED);
+    rows
 }

@@ -6,7 +6,6 @@ use crate::config::{ConfigError, Machine};
 use crate::graph::Graph;
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
-use std::collections::BTreeMap;
 
 /// The queue of every task and what to tell about the choice.
 pub(super) struct Routes {
@@ -32,43 +31,54 @@ pub(super) fn route(
 ) -> Result<Routes, ConfigError> {
     let workers: Vec<WorkerType> =
         WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
-    let mut router =
-        Router { config, workers, chosen: BTreeMap::new(), warnings: config.warnings(), load: BTreeMap::new() };
+    let mut router = Router {
+        config,
+        chosen: vec![[NONE; TaskType::ALL.len()]; nodes.nodes.len()],
+        load: vec![0; workers.len()],
+        workers,
+        warnings: config.warnings(),
+    };
     let mut queues = Vec::with_capacity(nodes.tasks.len());
     for (task, member) in graph.tasks.iter().zip(&nodes.tasks) {
         queues.push(if own_type(task.kind).is_none() || member.is_together {
             router.workers.len() as u32
         } else {
-            router.queue(nodes.nodes[member.node as usize].id, task.kind, nodes.is_declared)?
+            match router.chosen[member.node as usize][task.kind as usize] {
+                NONE => router.choose(member.node, nodes, task.kind)?,
+                queue => queue,
+            }
         });
     }
     Ok(Routes { queues, warnings: router.warnings })
 }
 
+/// No queue yet.
+const NONE: u32 = u32::MAX;
+
 struct Router<'a> {
     config: &'a Config,
     workers: Vec<WorkerType>,
     /// Queue by node and type of task.
-    chosen: BTreeMap<(i32, TaskType), u32>,
+    chosen: Vec<[u32; TaskType::ALL.len()]>,
     /// Derived nodes of each queue.
-    load: BTreeMap<u32, u64>,
+    load: Vec<u64>,
     warnings: Vec<String>,
 }
 
 impl Router<'_> {
-    fn queue(&mut self, node: i32, kind: TaskType, is_declared: bool) -> Result<u32, ConfigError> {
-        if let Some(&queue) = self.chosen.get(&(node, kind)) {
-            return Ok(queue);
-        }
-        let queue = if self.config.nodes.contains_key(&node) {
-            self.configured(node, kind)?
-        } else if is_declared {
-            self.first_fit(node, kind)
+    fn choose(&mut self, node: u32, nodes: &NodeGraph, kind: TaskType) -> Result<u32, ConfigError> {
+        let id = nodes.nodes[node as usize].id;
+        let queue = if self.config.nodes.contains_key(&id) {
+            self.configured(id, kind)?
+        } else if nodes.is_declared {
+            self.first_fit(id, kind)
         } else {
             self.least_loaded(kind)
         };
-        *self.load.entry(queue).or_default() += 1;
-        self.chosen.insert((node, kind), queue);
+        if let Some(load) = self.load.get_mut(queue as usize) {
+            *load += 1;
+        }
+        self.chosen[node as usize][kind as usize] = queue;
         Ok(queue)
     }
 
@@ -104,7 +114,7 @@ impl Router<'_> {
     }
 
     fn least_loaded(&self, kind: TaskType) -> u32 {
-        let load = |queue: &u32| (self.load.get(queue).copied().unwrap_or(0), *queue);
+        let load = |queue: &u32| (self.load[*queue as usize], *queue);
         self.candidates(kind).min_by_key(load).unwrap_or(0)
     }
 

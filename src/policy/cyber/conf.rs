@@ -148,7 +148,7 @@ pub struct ChoreographyConf {
 pub struct ChoreographyTask {
     /// Its name.
     pub name: String,
-    /// The processor it is pinned to; outside the range it goes to the pool.
+    /// The processor it is pinned to; -1, or one that is not for pinning, is the pool.
     pub processor: Option<i32>,
     /// Its priority, higher first.
     pub prio: u32,
@@ -251,16 +251,32 @@ impl Conf {
         }
     }
 
+    /// Whether it says how many processors one of the schedulers has.
+    #[must_use]
+    pub fn counts_processors(&self, mode: Mode) -> bool {
+        let groups = &self.classic_conf.groups;
+        let is_counted =
+            |group: &SchedGroup| group.processor_num.is_some() || group.processors.is_some() || group.workers.is_some();
+        match mode {
+            Mode::Classic if groups.is_empty() => self.default_proc_num.is_some(),
+            Mode::Classic => groups.iter().all(is_counted),
+            Mode::Choreography => {
+                let pinned = self.choreography_conf.choreography_processor_num.filter(|&number| number > 0);
+                pinned.or(self.default_proc_num).is_some()
+            }
+        }
+    }
+
     /// The workers of a machine that has just the processors of this configuration, for use without a machine.
     #[must_use]
-    pub fn workers(&self) -> Workers {
+    pub fn workers(&self, mode: Mode) -> Workers {
         let default = self.default_proc_num.unwrap_or(DEFAULT_PROC_NUM);
         let typed = |group: &SchedGroup| {
             let n = group.workers.as_ref().map(|ids| ids.len() as u32);
             group.processors.unwrap_or(Typed { any: n.or(group.processor_num).unwrap_or(default), ..Typed::default() })
         };
         let mut workers = Workers::default();
-        match self.mode().0 {
+        match mode {
             Mode::Classic if self.classic_conf.groups.is_empty() => workers.any = default,
             Mode::Classic => {
                 for typed in self.classic_conf.groups.iter().map(typed) {
@@ -275,7 +291,7 @@ impl Conf {
                 let conf = &self.choreography_conf;
                 workers.any = match conf.choreography_processor_num {
                     None | Some(0) => 2 * default,
-                    Some(pinned) => pinned + conf.pool_processor_num.unwrap_or(0),
+                    Some(pinned) => pinned + conf.pool_processor_num.unwrap_or(default),
                 };
             }
         }

@@ -5,11 +5,11 @@
 //! choreography processors come first, then the pool. A configuration without numbers of processors takes the machine as it
 //! is; one with numbers must have as many processors as the machine has workers.
 
-use super::conf::{Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, Mode, SchedGroup, Typed};
+use super::conf::{ChoreographyTask, Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, Mode, SchedGroup, Typed};
 use super::cpuset::{Class, affinity, parse_cpuset};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
-use crate::machine::own_type;
+use crate::machine::{WorkerSet, own_type};
 use crate::nearest::nearest;
 use serde::Serialize;
 
@@ -37,6 +37,8 @@ pub struct Home {
     pub name: String,
     /// Workers that serve it.
     pub workers: Vec<u32>,
+    /// The same by worker type.
+    pub sets: [WorkerSet; 5],
     /// Worker types that serve it.
     kinds: [bool; 5],
 }
@@ -230,6 +232,7 @@ impl<'a> Builder<'a> {
 
     fn choreography(&mut self, conf: &Conf) -> Result<(), String> {
         let own = &conf.choreography_conf;
+        self.check_processors(&own.tasks)?;
         let total = self.kinds.len();
         let pinned = match (own.choreography_processor_num.unwrap_or(0) as usize, conf.default_proc_num) {
             (0, None) => {
@@ -274,6 +277,24 @@ impl<'a> Builder<'a> {
         self.home(DEFAULT_GROUP_NAME, rest, &attributes, 0)
     }
 
+    /// A task may ask for a processor that is none of those for pinning and goes to the pool, but not for one that the machine
+    /// does not have.
+    fn check_processors(&self, tasks: &[ChoreographyTask]) -> Result<(), String> {
+        let n = self.kinds.len();
+        let wrong =
+            |task: &&ChoreographyTask| task.processor.is_some_and(|number| number < -1 || number as i64 >= n as i64);
+        match tasks.iter().find(wrong) {
+            Some(task) => Err(format!(
+                "task `{}`: processor = {} is out of range; machine `{}` has processors 0 to {}, and -1 is the pool",
+                task.name,
+                task.processor.unwrap_or(-1),
+                self.machine.name,
+                n.saturating_sub(1)
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Up to two workers to pin routines to, at most half of the machine, such that the pool keeps every worker type.
     fn spare_for_pinning(&self) -> Vec<u32> {
         let most = (DEFAULT_PROC_NUM as usize).min(self.kinds.len() / 2);
@@ -315,7 +336,9 @@ impl<'a> Builder<'a> {
                 sched: Class::new(threads.policy, threads.prio),
             });
         }
-        self.layout.homes.push(Home { name: name.into(), workers, kinds });
+        let mut sets = WorkerType::ALL.map(|_| WorkerSet::new(self.kinds.len()));
+        workers.iter().for_each(|&worker| sets[self.kinds[worker as usize] as usize].insert(worker));
+        self.layout.homes.push(Home { name: name.into(), workers, sets, kinds });
         Ok(())
     }
 }

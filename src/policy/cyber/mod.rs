@@ -74,7 +74,8 @@ pub struct Cyber {
     runnable: usize,
     /// Every worker serves the one home.
     is_undivided: bool,
-    idle: Vec<Reverse<(u64, u32)>>,
+    /// Clocks and ids of free workers, while they are served.
+    idle: Vec<(u64, u32)>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -221,44 +222,60 @@ impl Cyber {
                 self.homes[0][lane].pop();
             }
         }
-        let floor = &*stage.floor;
-        stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+        if stage.placed.len() > begin + 1 {
+            let floor = &*stage.floor;
+            stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+        }
     }
 
-    /// Free workers by clock, each from its own home.
+    /// Free workers by clock, each from its own home. Homes share nothing, so they go one after the other.
     fn place_by_home(&mut self, stage: &mut Stage<'_>) {
-        if self.runnable == 1 {
-            // One routine needs one worker, most of the time: no need to put them all in order.
-            let Some(Reverse((_, worker))) = self.candidates(stage).max() else { return };
-            self.serve(worker, stage);
+        let begin = stage.placed.len();
+        for home in 0..self.homes.len() as u32 {
+            if self.homes[home as usize].iter().any(|lane| !lane.is_empty()) {
+                self.place_at(home, stage);
+            }
         }
-        if self.runnable == 0 {
-            return;
+        if stage.placed.len() > begin + 1 {
+            let floor = &*stage.floor;
+            stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
         }
+    }
+
+    /// The free workers of a home take its routines. Only as many of them are put in order as there are routines, which is
+    /// enough unless tasks have several blocks.
+    fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
         let mut idle = std::mem::take(&mut self.idle);
         idle.clear();
-        idle.extend(self.candidates(stage));
-        let mut idle = BinaryHeap::from(idle);
-        while self.runnable > 0
-            && let Some(Reverse((_, worker))) = idle.pop()
-        {
-            self.serve(worker, stage);
+        for (kind, set) in WorkerType::ALL.into_iter().zip(&self.layout.homes[home as usize].sets) {
+            let has_work = lanes_of(kind).any(|lane| !self.homes[home as usize][lane].is_empty());
+            let mut from = 0;
+            while has_work && let Some(worker) = set.first_common(stage.floor().free_workers(), from) {
+                from = worker + 1;
+                idle.push((stage.floor().worker(worker).clock, worker));
+            }
         }
-        self.idle = idle.into_vec();
-    }
-
-    /// Free workers whose home has something for them.
-    fn candidates(&self, stage: &Stage<'_>) -> impl Iterator<Item = Reverse<(u64, u32)>> {
-        let workers = stage.floor().workers().iter().zip(&self.layout.home_of).enumerate();
-        workers.filter_map(|(id, (worker, home))| {
-            let wants = |home: u32| lanes_of(worker.kind).any(|lane| !self.homes[home as usize][lane].is_empty());
-            (worker.is_free && home.is_some_and(wants)).then_some(Reverse((worker.clock, id as u32)))
-        })
+        let mut n_served = 0;
+        while n_served < idle.len() {
+            let n_routines: usize = self.homes[home as usize].iter().map(BinaryHeap::len).sum();
+            if n_routines == 0 {
+                break;
+            }
+            let next = idle.len().min(n_served + n_routines);
+            if next < idle.len() {
+                idle[n_served..].select_nth_unstable(n_routines);
+            }
+            idle[n_served..next].sort_unstable();
+            for &(_, worker) in &idle[n_served..next] {
+                self.serve(worker, home, stage);
+            }
+            n_served = next;
+        }
+        self.idle = idle;
     }
 
     /// Gives a free worker the first routine of its home that it can run.
-    fn serve(&mut self, worker: u32, stage: &mut Stage<'_>) {
-        let home = self.layout.home_of[worker as usize].expect("candidates have a home");
+    fn serve(&mut self, worker: u32, home: u32, stage: &mut Stage<'_>) {
         let Some((index, lane)) = self.next_routine(home, stage.floor.worker(worker).kind) else { return };
         let placement = stage.place_on(self.routines[index].next_slot(), worker);
         if self.placed(index, placement) {
@@ -298,7 +315,7 @@ impl Cyber {
         // The first activation is still in the queue while some of its blocks run and others are to be placed.
         let keep = usize::from(routine.is_running && routine.is_queued);
         let n_waiting = routine.activations.len() - keep;
-        let waiting = routine.activations.drain(keep..);
+        let waiting = routine.activations.take(keep == 0);
         self.requests.cancel.extend(waiting.map(|activation| (activation.slot, reason.to_string())));
         self.counts.dropped += n_waiting as u64;
         if routine.is_queued && keep == 0 {
@@ -438,9 +455,7 @@ impl Policy for Cyber {
     }
 
     fn requests(&mut self) -> Option<&mut Requests> {
-        let Requests { cancel, halt, notes } = &self.requests;
-        let none = cancel.is_empty() && halt.is_none() && notes.is_empty();
-        (!none).then_some(&mut self.requests)
+        self.requests.is_any().then_some(&mut self.requests)
     }
 
     fn report(&self) -> Value {

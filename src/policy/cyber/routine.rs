@@ -11,7 +11,7 @@ pub struct Routine {
     /// Where it is served.
     pub home: u32,
     /// READY activations, first come first served. The first stays until its last block is placed.
-    pub activations: VecDeque<Activation>,
+    pub activations: Activations,
     /// Acquired: an activation of it runs.
     pub is_running: bool,
     /// It stands in a heap.
@@ -60,6 +60,44 @@ pub struct Activation {
     pub kind: TaskType,
     /// Placed on any workers, not those of its home.
     pub wide: bool,
+}
+
+/// Activations in order. Most routines never have more than one, for which nothing is allocated.
+#[derive(Default)]
+pub struct Activations {
+    first: Option<Activation>,
+    rest: VecDeque<Activation>,
+}
+
+impl Activations {
+    /// The first one.
+    pub fn front(&self) -> Option<&Activation> {
+        self.first.as_ref()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    /// Puts one at the end.
+    pub fn push_back(&mut self, activation: Activation) {
+        match self.first {
+            None => self.first = Some(activation),
+            Some(_) => self.rest.push_back(activation),
+        }
+    }
+
+    /// Takes the first one.
+    pub fn pop_front(&mut self) {
+        self.first = self.rest.pop_front();
+    }
+
+    /// Takes all, or all but the first.
+    pub fn take(&mut self, with_first: bool) -> impl Iterator<Item = Activation> {
+        let first = if with_first { self.first.take() } else { None };
+        first.into_iter().chain(std::mem::take(&mut self.rest))
+    }
 }
 
 /// Place of a routine in the scan: highest priority first, then the order of creation.

@@ -431,9 +431,7 @@ impl Policy for Orleans {
     }
 
     fn requests(&mut self) -> Option<&mut Requests> {
-        let Requests { cancel, halt, notes } = &self.requests;
-        let none = cancel.is_empty() && halt.is_none() && notes.is_empty();
-        (!none).then_some(&mut self.requests)
+        self.requests.is_any().then_some(&mut self.requests)
     }
 
     fn next_timer(&self) -> Option<u64> {

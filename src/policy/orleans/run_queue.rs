@@ -11,8 +11,7 @@
 //! number given by the caller: cycles in a simulation, nanoseconds on threads.
 
 use serde::Serialize;
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// How many lanes there are.
 pub const LANES: usize = 9;
@@ -123,24 +122,30 @@ struct Place<T> {
     entry: Entry<T>,
 }
 
-impl<T> PartialEq for Place<T> {
-    fn eq(&self, other: &Place<T>) -> bool {
-        self.key == other.key
-    }
+/// Entries that the same workers can serve, first come first served.
+struct Lane<T> {
+    /// Those of the system, if they go first; then all others. Each ascending.
+    places: [VecDeque<Place<T>>; 2],
 }
 
-impl<T> Eq for Place<T> {}
-
-impl<T> PartialOrd for Place<T> {
-    fn partial_cmp(&self, other: &Place<T>) -> Option<Ordering> {
-        Some(self.cmp(other))
+impl<T> Lane<T> {
+    fn front(&self) -> Option<&Place<T>> {
+        self.places[0].front().or_else(|| self.places[1].front())
     }
-}
 
-/// The smallest key is the greatest place: heaps give the greatest first.
-impl<T> Ord for Place<T> {
-    fn cmp(&self, other: &Place<T>) -> Ordering {
-        other.key.cmp(&self.key)
+    fn pop_front(&mut self) -> Option<Place<T>> {
+        self.places[0].pop_front().or_else(|| self.places[1].pop_front())
+    }
+
+    /// Puts an entry in; nearly always that is at the end.
+    fn insert(&mut self, place: Place<T>) {
+        let places = &mut self.places[usize::from(place.key.is_application)];
+        let behind = places.iter().rev().take_while(|other| other.key > place.key).count();
+        if behind == 0 {
+            places.push_back(place);
+        } else {
+            places.insert(places.len() - behind, place);
+        }
     }
 }
 
@@ -148,7 +153,7 @@ impl<T> Ord for Place<T> {
 pub struct RunQueue<T> {
     limits: Limits,
     groups: Vec<Group<T>>,
-    lanes: [BinaryHeap<Place<T>>; LANES],
+    lanes: [Lane<T>; LANES],
     tickets: u64,
     length: u64,
     turns: Turns,
@@ -183,7 +188,7 @@ impl<T> RunQueue<T> {
         RunQueue {
             limits,
             groups: Vec::new(),
-            lanes: std::array::from_fn(|_| BinaryHeap::new()),
+            lanes: std::array::from_fn(|_| Lane { places: Default::default() }),
             tickets: 0,
             length: 0,
             turns: Turns::default(),
@@ -264,9 +269,9 @@ impl<T> RunQueue<T> {
     /// Place of the first entry of a lane.
     pub fn first(&mut self, lane: usize) -> Option<Key> {
         loop {
-            let place = self.lanes[lane].peek()?;
+            let place = self.lanes[lane].front()?;
             match place.entry {
-                Entry::Group(group) if self.is_stale(group, place.key) => _ = self.lanes[lane].pop(),
+                Entry::Group(group) if self.is_stale(group, place.key) => _ = self.lanes[lane].pop_front(),
                 _ => return Some(place.key),
             }
         }
@@ -275,7 +280,7 @@ impl<T> RunQueue<T> {
     /// The item that [`RunQueue::take`] would give.
     pub fn first_item(&mut self, lane: usize) -> Option<&Item<T>> {
         self.first(lane)?;
-        match &self.lanes[lane].peek()?.entry {
+        match &self.lanes[lane].front()?.entry {
             Entry::Task(item) => Some(item),
             Entry::Group(group) => self.groups[*group as usize].items.front(),
         }
@@ -285,7 +290,7 @@ impl<T> RunQueue<T> {
     pub fn take(&mut self, lane: usize, now: u64) -> Option<(Option<u32>, Item<T>)> {
         self.first(lane)?;
         self.length -= 1;
-        match self.lanes[lane].pop()?.entry {
+        match self.lanes[lane].pop_front()?.entry {
             Entry::Task(item) => Some((None, item)),
             Entry::Group(group) => {
                 let members = &mut self.groups[group as usize];
@@ -348,14 +353,14 @@ impl<T> RunQueue<T> {
         std::mem::take(&mut members.items)
     }
 
-    /// Takes all tasks without context out of the queue, in no order.
+    /// Takes all tasks without context out of the queue.
     pub fn drain_tasks(&mut self) -> Vec<Item<T>> {
         let mut tasks = Vec::new();
-        for lane in &mut self.lanes {
-            for place in std::mem::take(lane).into_vec() {
+        for places in self.lanes.iter_mut().flat_map(|lane| &mut lane.places) {
+            for place in std::mem::take(places) {
                 match place.entry {
                     Entry::Task(item) => tasks.push(item),
-                    Entry::Group(_) => lane.push(place),
+                    Entry::Group(_) => places.push_back(place),
                 }
             }
         }
@@ -379,7 +384,7 @@ impl<T> RunQueue<T> {
     }
 
     fn enter(&mut self, lane: u8, place: Place<T>) {
-        self.lanes[usize::from(lane)].push(place);
+        self.lanes[usize::from(lane)].insert(place);
         self.length += 1;
         self.turns.run_queue_high_water = self.turns.run_queue_high_water.max(self.length);
     }

@@ -361,7 +361,7 @@ impl Policy for Ray {
     }
 
     fn requests(&mut self) -> Option<&mut Requests> {
-        Some(&mut self.requests)
+        self.requests.is_any().then_some(&mut self.requests)
     }
 
     fn next_timer(&self) -> Option<u64> {

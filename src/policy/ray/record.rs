@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// How many events a report lists at most; the counts are always whole.
-const LISTED: usize = 10_000;
+const LISTED: usize = 1_000;
 
 /// A task, to be named when the report is written.
 type Named = (TaskId, Option<Symbol>);

@@ -58,6 +58,10 @@ impl<S: Shape> Source for Indexed<S> {
         Ok(Some(Operation::Submit))
     }
 
+    fn n_tasks(&self) -> Option<u64> {
+        Some(self.tasks)
+    }
+
     fn symbols(&self) -> &Symbols {
         &self.symbols
     }

@@ -1,0 +1,92 @@
+//! A set of nodes that knows its smallest one: words of 64 bits, and words over words up to a single one.
+
+/// A set of numbers below a limit.
+pub(super) struct NodeSet {
+    /// The members, then for each level which words of the level before are not empty.
+    levels: Vec<Vec<u64>>,
+    len: usize,
+}
+
+impl NodeSet {
+    pub fn new(limit: usize) -> NodeSet {
+        let mut levels = vec![vec![0; limit.div_ceil(64).max(1)]];
+        while let Some(last) = levels.last().filter(|last| last.len() > 1) {
+            levels.push(vec![0; last.len().div_ceil(64)]);
+        }
+        NodeSet { levels, len: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Puts in a number that is not in it.
+    pub fn insert(&mut self, mut number: u32) {
+        self.len += 1;
+        for level in &mut self.levels {
+            let word = &mut level[number as usize / 64];
+            let was_empty = *word == 0;
+            *word |= 1 << (number % 64);
+            if !was_empty {
+                return;
+            }
+            number /= 64;
+        }
+    }
+
+    /// Takes out a number that is in it.
+    pub fn remove(&mut self, mut number: u32) {
+        self.len -= 1;
+        for level in &mut self.levels {
+            let word = &mut level[number as usize / 64];
+            *word &= !(1 << (number % 64));
+            if *word != 0 {
+                return;
+            }
+            number /= 64;
+        }
+    }
+
+    /// The smallest member.
+    pub fn first(&self) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let deeper = |index: u32, level: &Vec<u64>| index * 64 + level[index as usize].trailing_zeros();
+        Some(self.levels.iter().rev().fold(0, deeper))
+    }
+
+    /// All members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.levels[0].iter().zip(0..).flat_map(|(&word, index)| {
+            let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
+            let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
+            words.map(move |left| index * 64 + left.trailing_zeros())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NodeSet;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn it_agrees_with_a_set_of_the_standard_library() {
+        for limit in [0, 1, 64, 65, 5_000, 300_000] {
+            let (mut set, mut known, mut seed) = (NodeSet::new(limit), BTreeSet::new(), 7_u64);
+            for _ in 0..2_000.min(limit * 20) {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let number = ((seed >> 33) % limit as u64) as u32;
+                if known.insert(number) {
+                    set.insert(number);
+                } else {
+                    known.remove(&number);
+                    set.remove(number);
+                }
+                assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
+            }
+            assert_eq!(set.iter().collect::<Vec<_>>(), known.into_iter().collect::<Vec<_>>(), "below {limit}");
+        }
+    }
+}
