@@ -53,6 +53,20 @@ impl Lines {
         }
     }
 
+    /// What was read and not yet given out: lines, and often the beginning of another one.
+    #[inline]
+    pub fn ahead(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Takes the next line as given out; it has so many bytes with its end.
+    #[inline]
+    pub fn pass(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.searched = 0;
+        self.number += 1;
+    }
+
     /// Number of the line last given out, from 1; 0 before the first.
     pub fn number(&self) -> u64 {
         self.number

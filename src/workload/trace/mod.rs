@@ -11,11 +11,13 @@ mod lines;
 mod policy;
 mod reader;
 pub(super) mod resolve;
+mod scan;
 mod stdin;
 mod submit;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time;
+mod usual;
 
 pub(super) use lines::unpacked;
 pub(super) use policy::WORK_ITEMS;

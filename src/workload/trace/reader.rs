@@ -6,6 +6,7 @@ use super::lines::Lines;
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
+use super::usual;
 use crate::workload::{Control, Operation, Source, Submit, Symbols, WorkloadError};
 use std::io::{self, Read};
 
@@ -92,6 +93,12 @@ impl Reader {
 
 impl Source for Reader {
     fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError> {
+        if self.phase == Phase::Inside
+            && let Some(bytes) = usual::submit(self.lines.ahead(), &mut self.names, task)
+        {
+            self.lines.pass(bytes);
+            return Ok(Some(Operation::Submit));
+        }
         while self.phase != Phase::Ended {
             let number = self.lines.number() + 1;
             let step = match self.lines.next_line() {
