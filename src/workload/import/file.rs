@@ -107,7 +107,7 @@ impl Input {
     /// # Errors
     /// When it is not JSON or not of this shape; names line, column and what is wrong.
     pub fn json<'a, T: Deserialize<'a>>(&'a self, remedy: &str) -> Result<T, WorkloadError> {
-        serde_json::from_slice(&self.bytes).map_err(|error| self.json_error(&error, remedy))
+        serde_json::from_str(self.text()?).map_err(|error| self.json_error(&error, remedy))
     }
 
     /// The error of a JSON text.

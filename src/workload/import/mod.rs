@@ -19,6 +19,7 @@ mod rules;
 mod simpler;
 mod sketch;
 mod stg;
+mod text;
 mod wfformat;
 
 pub use file::Input;

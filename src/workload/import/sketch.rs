@@ -14,6 +14,9 @@ use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// A map whose hashing is fast.
+pub type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+
 /// Tasks that an error about a circle names.
 const NAMED: usize = 8;
 
@@ -55,11 +58,8 @@ impl Sketch {
 
     /// A task of this name that runs this kernel, still without cost.
     pub fn task(&mut self, name: &str, kernel: &str) -> Submit {
-        let mut task = Submit::default();
-        task.clear();
-        task.name = Some(self.symbols.intern(name));
-        task.kernel = Some(self.symbols.intern(kernel));
-        task
+        let (name, kernel) = (self.symbols.intern(name), self.symbols.intern(kernel));
+        Submit { name: Some(name), kernel: Some(kernel), ..Submit::default() }
     }
 
     /// The symbol of a name.
@@ -113,7 +113,7 @@ impl Sketch {
     /// empty file is taken as one byte, so that it still carries a dependency. Those dependencies, and the one from the only
     /// writer of a file to its readers, still decide the order of the tasks.
     pub fn use_files(&mut self, uses: &[Use<'_>]) {
-        let mut writers: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut writers: FastMap<&str, Vec<usize>> = FastMap::default();
         for used in uses.iter().filter(|used| used.is_output) {
             writers.entry(used.file).or_default().push(used.place);
         }
@@ -287,12 +287,12 @@ impl Sketch {
 
 /// Where the tasks of a file are in a sketch, by the file's own names.
 pub struct Places<K> {
-    places: HashMap<K, usize, foldhash::fast::FixedState>,
+    places: FastMap<K, usize>,
 }
 
 impl<K> Default for Places<K> {
     fn default() -> Places<K> {
-        Places { places: HashMap::default() }
+        Places { places: FastMap::default() }
     }
 }
 

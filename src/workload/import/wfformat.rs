@@ -4,13 +4,12 @@
 
 use super::file::Input;
 use super::number::{Real, Whole};
-use super::sketch::{Places, Sketch, Use, cycles};
+use super::sketch::{FastMap, Places, Sketch, Use, cycles};
+use super::text::Text;
 use super::{Edges, Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, Submit, WorkloadError};
 use serde::Deserialize;
-use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// The format.
 pub struct WfFormat;
@@ -50,8 +49,6 @@ impl Format for WfFormat {
         reading.sketch.finish(input, &options.rules)
     }
 }
-
-type Text<'a> = Cow<'a, str>;
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -132,7 +129,7 @@ struct Command<'a> {
 /// A file on its way into a sketch.
 struct Reading<'a> {
     file: &'a File<'a>,
-    executed: HashMap<&'a str, &'a Executed<'a>>,
+    executed: FastMap<&'a str, &'a Executed<'a>>,
     places: Places<&'a str>,
     sketch: Sketch,
     options: &'a Options,
@@ -191,7 +188,7 @@ impl<'a> Reading<'a> {
     /// Takes every file as a buffer.
     fn files(&mut self) {
         let specification = &self.file.workflow.specification;
-        let sizes: HashMap<&str, u64> =
+        let sizes: FastMap<&str, u64> =
             specification.files.iter().map(|file| (&*file.id, file.size_in_bytes.unwrap_or_default().0)).collect();
         let mut uses = Vec::new();
         for (place, told) in specification.tasks.iter().enumerate() {
