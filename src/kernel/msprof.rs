@@ -57,8 +57,7 @@ pub fn from_msprof(path: &str, cycles_per_us: f64) -> Result<String, ConfigError
             continue;
         }
         let micros: Option<f64> = time.parse().ok().filter(|micros: &f64| micros.is_finite() && *micros >= 0.0);
-        let micros =
-            micros.ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time", row + 2)))?;
+        let micros = micros.ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time", row + 2)))?;
         let measured = found.entry(name).or_default();
         measured.micros += micros * unit;
         measured.count += 1;
@@ -164,8 +163,14 @@ mod tests {
         };
         let milliseconds = "\u{feff}\"Task Duration (ms)\",\"Op, Name\",\"OP Type\"\r\n\"0.5\t\",\"a,b\",\"Add\"\r\n";
         assert_eq!(cycles(milliseconds), (None, "50000".into()));
-        assert_eq!(cycles("kernel_name,kernel_type,task_time(us)\nAdd,KERNEL_AIVEC,2\n"), (Some(TaskType::Vector), "200".into()));
-        assert_eq!(cycles("OP Type,Duration(ns),Task Type\nAdd,2000,AI_CPU\n,5,\nAdd\n"), (Some(TaskType::AiCpu), "200".into()));
+        assert_eq!(
+            cycles("kernel_name,kernel_type,task_time(us)\nAdd,KERNEL_AIVEC,2\n"),
+            (Some(TaskType::Vector), "200".into())
+        );
+        assert_eq!(
+            cycles("OP Type,Duration(ns),Task Type\nAdd,2000,AI_CPU\n,5,\nAdd\n"),
+            (Some(TaskType::AiCpu), "200".into())
+        );
         let unknown = import("OP Type,Duration(ticks)\nAdd,1\n").expect_err("a unit").to_string();
         assert!(unknown.contains("unknown unit \"ticks\"; known are us"), "{unknown}");
     }

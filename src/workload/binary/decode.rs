@@ -1,8 +1,8 @@
 //! Records as operations. Every number in them is checked before it is believed.
 
 use super::layout::{
-    BUFFER, COST, FAULT, N_LISTS, OUT_BYTES, PER_KIND, ParamRecord, RARELY, ROWS, RegionRecord, RowsRecord, SCOPE_BEGIN,
-    SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord, WIDE, WideCounts,
+    BUFFER, COST, FAULT, N_LISTS, OUT_BYTES, PER_KIND, ParamRecord, RARELY, ROWS, RegionRecord, RowsRecord,
+    SCOPE_BEGIN, SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord, WIDE, WideCounts,
 };
 use super::rare::Rare;
 use crate::id::{BufferId, Symbol, TaskId, TaskType};

@@ -1,8 +1,8 @@
 //! Operations as records.
 
 use super::layout::{
-    BUFFER, COST, FAULT, N_LISTS, OUT_BYTES, PER_KIND, ParamRecord, RARELY, ROWS, RegionRecord, RowsRecord, SCOPE_BEGIN,
-    SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord, WIDE, WideCounts,
+    BUFFER, COST, FAULT, N_LISTS, OUT_BYTES, PER_KIND, ParamRecord, RARELY, ROWS, RegionRecord, RowsRecord,
+    SCOPE_BEGIN, SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord, WIDE, WideCounts,
 };
 use super::rare::Rare;
 use crate::id::{BufferId, Symbol, TaskType};
@@ -93,14 +93,7 @@ impl Encoder {
 }
 
 fn counts(task: &Submit) -> [usize; N_LISTS] {
-    [
-        task.deps.len(),
-        task.reads.len(),
-        task.writes.len(),
-        task.updates.len(),
-        task.allocates.len(),
-        task.params.len(),
-    ]
+    [task.deps.len(), task.reads.len(), task.writes.len(), task.updates.len(), task.allocates.len(), task.params.len()]
 }
 
 fn flag(is_set: bool, flag: u8) -> u8 {

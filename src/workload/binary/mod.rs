@@ -28,8 +28,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use zerocopy::little_endian::U64;
 use zerocopy::FromBytes;
+use zerocopy::little_endian::U64;
 
 /// Whether a file that begins like this is a binary trace.
 #[must_use]

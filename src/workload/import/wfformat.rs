@@ -16,7 +16,8 @@ use std::collections::HashSet;
 /// The format.
 pub struct WfFormat;
 
-const REMEDY: &str = "WfFormat has workflow.specification.tasks (1.5) or workflow.tasks (before) with id, parents and children";
+const REMEDY: &str =
+    "WfFormat has workflow.specification.tasks (1.5) or workflow.tasks (before) with id, parents and children";
 
 impl Format for WfFormat {
     fn name(&self) -> &'static str {
@@ -44,7 +45,11 @@ impl Format for WfFormat {
         file.workflow.divide();
         let by_files = options.edges == Some(Edges::Files);
         let mut reading = Reading::new(&file, input, options);
-        reading.tasks().and_then(|()| reading.runs()).and_then(|()| reading.edges()).map_err(|fault| input.error(fault))?;
+        reading
+            .tasks()
+            .and_then(|()| reading.runs())
+            .and_then(|()| reading.edges())
+            .map_err(|fault| input.error(fault))?;
         if by_files {
             reading.files();
         }

@@ -67,9 +67,8 @@ impl Ahead {
         let reader = Reader::new(Pump::over_gzip(input, path)?, path)?;
         let (send_full, full) = sync_channel(WAITING);
         let (empty, take_empty) = channel();
-        let started = thread::Builder::new()
-            .name("read ahead".into())
-            .spawn(move || read_all(reader, &send_full, &take_empty));
+        let started =
+            thread::Builder::new().name("read ahead".into()).spawn(move || read_all(reader, &send_full, &take_empty));
         started.map_err(|source| WorkloadError::Io { path: path.into(), source })?;
         Ok(Ahead {
             full,

@@ -423,7 +423,8 @@ fn reading_ahead_gives_the_same_as_reading_along() {
     for bytes in [packed(&text), text.into_bytes()] {
         let mut ahead = Ahead::new(Box::new(Cursor::new(bytes)), "t.jsonl").expect("a header");
         assert_eq!(told(&mut ahead).expect("valid"), expected);
-        let names = |symbols: &crate::workload::Symbols| symbols.iter().map(|(_, name)| name.into()).collect::<Vec<String>>();
+        let names =
+            |symbols: &crate::workload::Symbols| symbols.iter().map(|(_, name)| name.into()).collect::<Vec<String>>();
         assert_eq!(names(ahead.symbols()), names(along.symbols()));
         assert_eq!(names(ahead.buffers()), names(along.buffers()));
         assert_eq!(ahead.next(&mut Submit::default()).expect("the end stays the end"), None);
@@ -485,9 +486,10 @@ fn a_header_may_count_the_timed_commands() {
     let task = "{\"op\":\"submit\"}\n";
     let found = |text: String| {
         let stdin = Stdin::from_reader("t.jsonl", Box::new(Cursor::new(text.into_bytes())));
-        stdin.controls().map(|controls| controls.len()).and_then(|controls| {
-            told(stdin.open()?.as_mut()).map(|operations| (controls, operations.len()))
-        })
+        stdin
+            .controls()
+            .map(|controls| controls.len())
+            .and_then(|controls| told(stdin.open()?.as_mut()).map(|operations| (controls, operations.len())))
     };
     assert_eq!(found(format!("{}\n{control}{control}{task}", header(2))).expect("right"), (2, 1));
     assert_eq!(found(format!("{}{task}", header(0))).expect("right"), (0, 1));
