@@ -375,7 +375,7 @@ fn real_traces_have_the_tasks_that_their_description_says() {
 /// A program with every kind of operation and field, many times.
 fn long_program() -> String {
     let mut text = String::from(HEADER);
-    for number in 0..3000 {
+    for number in 0..3000_u64 {
         let lines = [
             format!("{{\"op\":\"buffer\",\"id\":\"b{number}\",\"bytes\":4096}}"),
             "{\"op\":\"scope_begin\"}".into(),
