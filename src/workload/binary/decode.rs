@@ -8,7 +8,7 @@ use super::rare::Rare;
 use crate::id::{BufferId, Symbol, TaskId, TaskType};
 use crate::workload::trace::{MAX_SCOPES, resolve};
 use crate::workload::{Cost, NewBuffer, Operation, Region, Submit, Units};
-use zerocopy::little_endian::U64;
+use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// What is wrong with a record.
@@ -130,7 +130,7 @@ impl Decoder {
         task.kernel = self.symbol(record.kernel.get())?;
         let counts = match record.flags & WIDE {
             0 => record.counts.map(u32::from),
-            _ => records.one::<WideCounts>()?.map(|count| count.get()),
+            _ => records.one::<WideCounts>()?.map(U32::get),
         };
         plain(record, records, task)?;
         self.lists(records, counts, record.flags & ROWS != 0, task)?;

@@ -170,7 +170,7 @@ struct OldFile<'a> {
     link: Text<'a>,
 }
 
-impl<'a> Workflow<'a> {
+impl Workflow<'_> {
     /// Turns tasks of the time before version 1.5 into specification and execution. Some files of that time call parents
     /// and children by their ids and some by their names; names are taken as ids where no task has such an id.
     fn divide(&mut self) {

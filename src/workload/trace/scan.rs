@@ -67,7 +67,7 @@ impl<'a> Scan<'a> {
         let digits = self.word()? ^ (ONES * u64::from(b'0'));
         let others = (digits.wrapping_add(ONES * (0x80 - 10)) | digits) & HIGH;
         let length = others.trailing_zeros() / 8;
-        let has_leading_zero = digits & 0xff == 0 && length > 1;
+        let has_leading_zero = digits as u8 == 0 && length > 1;
         if length == 0 || has_leading_zero {
             return None;
         }
