@@ -1,6 +1,7 @@
 //! Kernel tables from times that msprof measured: `op_summary_*.csv` or `task_time_*.csv`.
 //!
-//! Cells of times end with a tab, missing ones are `N/A`. Every kind of operation becomes a rule with its mean time.
+//! Cells of times end with a tab, missing ones are `N/A`. The unit of the times stands in the name of their column. Every
+//! kind of operation becomes a rule with its mean time.
 
 use crate::config::ConfigError;
 use crate::id::TaskType;
@@ -10,7 +11,9 @@ use std::fmt::Write;
 /// Columns by what they are called in the two files.
 const NAMES: [&str; 3] = ["OP Type", "kernel_name", "Op Name"];
 const TYPES: [&str; 2] = ["Task Type", "kernel_type"];
-const TIMES: [&str; 3] = ["Task Duration(us)", "task_time(us)", "Duration(us)"];
+const TIMES: [&str; 3] = ["Task Duration", "task_time", "Duration"];
+/// Units of times, and their microseconds.
+const UNITS: [(&str, f64); 4] = [("us", 1.0), ("ns", 1e-3), ("ms", 1e3), ("s", 1e6)];
 
 /// What was measured of one kind of operation.
 #[derive(Default)]
@@ -34,14 +37,17 @@ pub fn from_msprof(path: &str, cycles_per_us: f64) -> Result<String, ConfigError
             }
         })?;
     let header = reader.byte_headers().map_err(|error| wrong(error.to_string()))?.clone();
-    let column = |names: &[&str]| {
-        let find = |name: &&str| header.iter().position(|cell| cell.trim_ascii().eq_ignore_ascii_case(name.as_bytes()));
-        names
-            .iter()
-            .find_map(find)
-            .ok_or_else(|| wrong(format!("no column {}; is it an op_summary of msprof?", names.join(" or "))))
+    let titles: Vec<String> = header.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
+    let find = |names: &[&str]| {
+        let is = |name: &str, title: &String| divided(title).0.eq_ignore_ascii_case(name);
+        names.iter().find_map(|name| titles.iter().position(|title| is(name, title)))
     };
-    let (name, kind, time) = (column(&NAMES)?, column(&TYPES)?, column(&TIMES)?);
+    let column = |names: &[&str]| {
+        let missing = || wrong(format!("no column {}; is it an op_summary of msprof?", names.join(" or ")));
+        find(names).ok_or_else(missing)
+    };
+    let (name, kind, time) = (column(&NAMES)?, find(&TYPES), column(&TIMES)?);
+    let unit = unit(&titles[time]).map_err(wrong)?;
     let mut found: BTreeMap<String, Measured> = BTreeMap::new();
     for (row, record) in reader.byte_records().enumerate() {
         let record = record.map_err(|error| wrong(format!("row {}: {error}", row + 2)))?;
@@ -51,17 +57,30 @@ pub fn from_msprof(path: &str, cycles_per_us: f64) -> Result<String, ConfigError
             continue;
         }
         let micros: Option<f64> = time.parse().ok().filter(|micros: &f64| micros.is_finite() && *micros >= 0.0);
-        let micros =
-            micros.ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time in microseconds", row + 2)))?;
+        let micros = micros.ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time", row + 2)))?;
         let measured = found.entry(name).or_default();
-        measured.micros += micros;
+        measured.micros += micros * unit;
         measured.count += 1;
-        measured.worker = measured.worker.or(worker(&cell(kind)));
+        measured.worker = measured.worker.or_else(|| worker(&cell(kind?)));
     }
     if found.is_empty() {
         return Err(wrong("no times; every row is N/A".into()));
     }
     Ok(table(path, &found, cycles_per_us))
+}
+
+/// The title of a column and the unit in parentheses behind it.
+fn divided(title: &str) -> (&str, Option<&str>) {
+    let inside = title.strip_suffix(')').and_then(|title| title.rsplit_once('('));
+    inside.map_or((title, None), |(name, unit)| (name.trim_end(), Some(unit.trim())))
+}
+
+/// Microseconds of the unit of a column.
+fn unit(title: &str) -> Result<f64, String> {
+    let Some(unit) = divided(title).1 else { return Ok(1.0) };
+    let known = UNITS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(unit));
+    let known = known.map(|(_, micros)| micros);
+    known.ok_or_else(|| format!("column \"{title}\": unknown unit \"{unit}\"; known are us, ns, ms, s"))
 }
 
 /// The table as text. Longer names come first, because a rule also matches names that contain its word.
@@ -133,6 +152,27 @@ mod tests {
         assert_eq!(shown("MatMulV2"), (Some(TaskType::Mix), "300".into()));
         assert_eq!(shown("add_1"), (Some(TaskType::Vector), "150".into()));
         assert_eq!(shown("other"), (None, "863".into()));
+    }
+
+    #[test]
+    fn columns_may_stand_anywhere_and_say_their_unit() {
+        let cycles = |text: &str| {
+            let table = Table::from_toml(&import(text).expect("valid"), "t").expect("our own table");
+            let rule = &table.rules()[table.find("add").expect("a rule")];
+            (rule.worker, rule.model.to_string())
+        };
+        let milliseconds = "\u{feff}\"Task Duration (ms)\",\"Op, Name\",\"OP Type\"\r\n\"0.5\t\",\"a,b\",\"Add\"\r\n";
+        assert_eq!(cycles(milliseconds), (None, "50000".into()));
+        assert_eq!(
+            cycles("kernel_name,kernel_type,task_time(us)\nAdd,KERNEL_AIVEC,2\n"),
+            (Some(TaskType::Vector), "200".into())
+        );
+        assert_eq!(
+            cycles("OP Type,Duration(ns),Task Type\nAdd,2000,AI_CPU\n,5,\nAdd\n"),
+            (Some(TaskType::AiCpu), "200".into())
+        );
+        let unknown = import("OP Type,Duration(ticks)\nAdd,1\n").expect_err("a unit").to_string();
+        assert!(unknown.contains("unknown unit \"ticks\"; known are us"), "{unknown}");
     }
 
     #[test]

@@ -9,8 +9,26 @@ pub struct Symbols {
     text: String,
     /// Where each name ends in `text`.
     ends: Vec<usize>,
-    /// Open-addressed hash table of number + 1; 0 is an empty place. Its length is 0 or a power of two.
-    places: Vec<u32>,
+    /// Open-addressed hash table. Its length is 0 or a power of two.
+    places: Vec<Place>,
+}
+
+/// One place of the table; the default is an empty one.
+#[derive(Clone, Copy, Default, Debug)]
+struct Place {
+    /// Number of the name + 1.
+    number: u32,
+    /// The upper half of its hash, so that other names are seldom looked at.
+    tag: u32,
+}
+
+/// A name with its hash, which a scanner finds on its way over the name.
+#[derive(Clone, Copy)]
+pub(super) struct Hashed<'a> {
+    /// The name; nobody has looked whether it is UTF-8.
+    pub bytes: &'a [u8],
+    /// What [`Hasher`] makes of it.
+    pub hash: u64,
 }
 
 impl Symbols {
@@ -19,25 +37,39 @@ impl Symbols {
     /// # Panics
     /// Beyond 2^32 - 2 different names.
     pub fn intern(&mut self, name: &str) -> Symbol {
+        self.intern_hashed(Hashed::new(name.as_bytes())).expect("a text is UTF-8")
+    }
+
+    /// The number of a name, given out at its first use; `None` when it is not UTF-8.
+    pub(super) fn intern_hashed(&mut self, name: Hashed<'_>) -> Option<Symbol> {
         if self.places.len() < 2 * (self.len() + 1) {
             self.grow();
         }
         match self.place(name) {
-            Ok(symbol) => symbol,
-            Err(place) => {
-                let number = u32::try_from(self.len()).ok().filter(|&number| number < u32::MAX - 1);
-                let number = number.expect("fewer than 2^32 - 2 names");
-                self.text.push_str(name);
-                self.ends.push(self.text.len());
-                self.places[place] = number + 1;
-                Symbol(number)
-            }
+            Ok(symbol) => Some(symbol),
+            Err(place) => self.insert(place, name),
         }
+    }
+
+    #[cold]
+    fn insert(&mut self, place: usize, name: Hashed<'_>) -> Option<Symbol> {
+        let number = u32::try_from(self.len()).ok().filter(|&number| number < u32::MAX - 1);
+        let number = number.expect("fewer than 2^32 - 2 names");
+        self.text.push_str(std::str::from_utf8(name.bytes).ok()?);
+        self.ends.push(self.text.len());
+        self.places[place] = Place { number: number + 1, tag: name.tag() };
+        Some(Symbol(number))
     }
 
     /// The number of `name` if it was seen before.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Symbol> {
+        self.find_hashed(Hashed::new(name.as_bytes()))
+    }
+
+    /// The number of a name if it was seen before.
+    #[inline]
+    pub(super) fn find_hashed(&self, name: Hashed<'_>) -> Option<Symbol> {
         if self.is_empty() { None } else { self.place(name).ok() }
     }
 
@@ -77,13 +109,16 @@ impl Symbols {
     }
 
     /// The number of `name`, or else the empty place where it belongs.
-    fn place(&self, name: &str) -> Result<Symbol, usize> {
+    #[inline]
+    fn place(&self, name: Hashed<'_>) -> Result<Symbol, usize> {
         let mask = self.places.len() - 1;
-        let mut place = hash(name.as_bytes()) as usize & mask;
+        let mut place = name.hash as usize & mask;
         loop {
             match self.places[place] {
-                0 => return Err(place),
-                number if self.bytes(number - 1) == name.as_bytes() => return Ok(Symbol(number - 1)),
+                Place { number: 0, .. } => return Err(place),
+                Place { number, tag } if tag == name.tag() && self.bytes(number - 1) == name.bytes => {
+                    return Ok(Symbol(number - 1));
+                }
                 _ => place = (place + 1) & mask,
             }
         }
@@ -91,38 +126,50 @@ impl Symbols {
 
     /// Doubles the table; at most half of it is ever in use.
     fn grow(&mut self) {
-        self.places = vec![0; (2 * self.places.len()).max(16)];
+        self.places = vec![Place::default(); (2 * self.places.len()).max(16)];
         for number in 0..self.len() as u32 {
-            let place = self.place(self.name(Symbol(number))).expect_err("names in the table are different");
-            self.places[place] = number + 1;
+            let name = Hashed::new(self.bytes(number));
+            let place = self.place(name).expect_err("names in the table are different");
+            self.places[place] = Place { number: number + 1, tag: name.tag() };
         }
     }
 }
 
-/// Mixes eight bytes at a time; the upper half of a product moves down at the end, because the table uses low bits.
-fn hash(bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |state: u64, word: u64| (state.rotate_left(5) ^ word).wrapping_mul(FACTOR);
-    let mut state = bytes.len() as u64;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        state = mix(state, u64::from_le_bytes(*word));
+impl<'a> Hashed<'a> {
+    fn new(bytes: &'a [u8]) -> Hashed<'a> {
+        let mut hasher = Hasher::default();
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| hasher.word(u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        Hashed { bytes, hash: hasher.finish(u64::from_le_bytes(last), bytes.len()) }
     }
-    state = mix(state, last_word(rest));
-    state ^ (state >> 32)
+
+    fn tag(self) -> u32 {
+        (self.hash >> 32) as u32
+    }
 }
 
-/// Fewer than eight bytes as one word, which differs for different bytes of the same length.
-fn last_word(rest: &[u8]) -> u64 {
-    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
-        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+/// Mixes a name eight bytes at a time, as little-endian words.
+#[derive(Default)]
+pub(super) struct Hasher {
+    state: u64,
+}
+
+impl Hasher {
+    /// Eight more bytes.
+    #[inline]
+    pub fn word(&mut self, word: u64) {
+        self.state = (self.state.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
-    match *rest {
-        [] => 0,
-        [first, ..] => {
-            let (middle, last) = (rest[rest.len() / 2], rest[rest.len() - 1]);
-            u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
-        }
+
+    /// Fewer than eight bytes, filled up with zeros, end a name of `length` bytes. The upper half of the product moves down,
+    /// because the table uses low bits.
+    #[inline]
+    pub fn finish(mut self, last: u64, length: usize) -> u64 {
+        self.word(last);
+        self.word(length as u64);
+        self.state ^ (self.state >> 32)
     }
 }
 

@@ -29,10 +29,10 @@ pub fn write_trace(workload: &dyn Workload, output: &mut dyn Write) -> Result<u6
     let mut line = Line { text: Vec::with_capacity(2 * PIECE) };
     line.raw("{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1");
     line.text_field("name", &workload.name());
+    let controls = workload.controls()?;
+    line.number_field("controls", controls.len());
     line.raw("}\n");
-    for control in workload.controls()? {
-        line.control(&control);
-    }
+    controls.iter().for_each(|control| line.control(control));
     let mut source = workload.open()?;
     let (mut task, mut tasks) = (Submit::default(), 0);
     while let Some(operation) = source.next(&mut task)? {
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn controls_and_header_are_kept() {
-        let text = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1,\"name\":\"t\"}\n\
+        let text = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1,\"name\":\"t\",\"controls\":1}\n\
                     {\"op\":\"control\",\"at\":3,\"cmd\":\"pause_node\",\"node\":2}\n\
                     {\"op\":\"submit\",\"kernel\":\"k\",\"worker_type\":\"CUBE\",\"cycles\":5}\n";
         assert_eq!(written(&read(text)), text);

@@ -5,53 +5,47 @@
 //! 8   version               24  checksum of all behind it   …   the sections themselves
 //! ```
 //!
-//! Sections are lists that are read from front to back together: an operation says what comes next, a task says how many
-//! entries of the other lists are its own.
+//! The operations are records one behind the other, each beginning with its code. A [`TaskRecord`] is followed by what its
+//! flags and counts say, in this order:
+//!
+//! ```text
+//! WideCounts   if WIDE            producers    8 bytes each
+//! vector cost  if PER_KIND, 8     regions      RegionRecord, or RowsRecord if ROWS: reads, writes, updates
+//! out_bytes    if OUT_BYTES, 8    allocations  SizeRecord each, then ParamRecord each
+//! ```
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// How a file begins.
 pub const MAGIC: [u8; 8] = *b"PTOTRACE";
-/// The only version there is.
-pub const VERSION: u32 = 1;
+/// The only version that is read and written.
+pub const VERSION: u32 = 2;
 /// The first byte that the checksum covers.
 pub const COVERED: usize = 32;
 
 /// Number of sections.
-pub const N_SECTIONS: usize = 12;
-/// One byte an operation.
+pub const N_SECTIONS: usize = 6;
+/// The records of all operations.
 pub const OPERATIONS: usize = 0;
-/// One [`TaskRecord`] a submission.
-pub const TASKS: usize = 1;
-/// Producers, 8 bytes each.
-pub const DEPS: usize = 2;
-/// One [`RegionRecord`] a region.
-pub const REGIONS: usize = 3;
-/// One [`SizeRecord`] an allocation.
-pub const NEWS: usize = 4;
-/// One [`SizeRecord`] a declared buffer.
-pub const BUFFERS: usize = 5;
-/// Texts of rare fields.
-pub const RARE: usize = 6;
-/// Ends of the names of kernels and tasks, 8 bytes each, and the names.
-pub const SYMBOL_ENDS: usize = 7;
+/// Rare fields of the tasks that have the flag: length in 4 bytes and JSON.
+pub const RARE: usize = 1;
+/// Ends of the names of kernels and tasks, 8 bytes each.
+pub const SYMBOL_ENDS: usize = 2;
 /// All names of kernels and tasks.
-pub const SYMBOLS: usize = 8;
+pub const SYMBOLS: usize = 3;
 /// Names of buffers: length in 4 bytes and text.
-pub const BUFFER_NAMES: usize = 9;
+pub const BUFFER_NAMES: usize = 4;
 /// Name of the workload, timed commands and notes, as JSON.
-pub const ABOUT: usize = 10;
-/// One [`ParamRecord`] a parameter.
-pub const PARAMS: usize = 11;
+pub const ABOUT: usize = 5;
 
-/// Operations as bytes.
+/// A [`TaskRecord`] and what follows it.
 pub const SUBMIT: u8 = 0;
 /// Opens a scope.
 pub const SCOPE_BEGIN: u8 = 1;
 /// Closes a scope.
 pub const SCOPE_END: u8 = 2;
-/// Declares a buffer.
+/// Declares a buffer; a [`SizeRecord`] follows.
 pub const BUFFER: u8 = 3;
 
 /// All blocks start together.
@@ -60,8 +54,16 @@ pub const SYNC_START: u8 = 1;
 pub const FAULT: u8 = 2;
 /// `cost` is given.
 pub const COST: u8 = 4;
-/// `cost` is for the cube and `vector_cost` for the vectors.
+/// `cost` is for the cube, and one for the vectors follows.
 pub const PER_KIND: u8 = 8;
+/// An anonymous allocation follows.
+pub const OUT_BYTES: u8 = 16;
+/// Regions are written with rows and stride.
+pub const ROWS: u8 = 32;
+/// It has an entry among the rare fields.
+pub const RARELY: u8 = 64;
+/// Counts follow that need more than a byte.
+pub const WIDE: u8 = 128;
 
 /// The head of a file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -83,40 +85,49 @@ pub struct Section {
     pub bytes: U64,
 }
 
+/// How many entries of each list a task has, in the order in which they follow: producers, regions read, written and updated,
+/// allocations, parameters.
+pub const N_LISTS: usize = 6;
+
 /// A task.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TaskRecord {
-    /// Symbol + 1; 0 is none.
-    pub name: U32,
-    /// Symbol + 1; 0 is none.
-    pub kernel: U32,
+    /// [`SUBMIT`].
+    pub code: u8,
+    pub flags: u8,
     /// Place among all task types + 1; 0 is none.
     pub kind: u8,
     /// Cubes in the lower, vectors in the upper four bits.
     pub units: u8,
-    pub flags: u8,
-    pub reserved: u8,
+    /// Symbol + 1; 0 is none.
+    pub name: U32,
+    /// Symbol + 1; 0 is none.
+    pub kernel: U32,
     pub blocks: U32,
     pub cost: U64,
-    pub vector_cost: U64,
-    pub out_bytes: U64,
-    pub n_deps: U32,
-    pub n_reads: U32,
-    pub n_writes: U32,
-    pub n_updates: U32,
-    pub n_new: U32,
-    pub n_params: U32,
-    /// Bytes of its text among the rare fields.
-    pub rare: U32,
+    /// Entries of its lists, unless they are [`WIDE`].
+    pub counts: [u8; N_LISTS],
+    pub reserved: [u8; 2],
 }
 
-/// A region.
+/// Entries of the lists of a task that has many.
+pub type WideCounts = [U32; N_LISTS];
+
+/// A region of one row.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct RegionRecord {
     pub buffer: U32,
-    pub reserved: U32,
+    pub offset: U64,
+    pub bytes: U64,
+}
+
+/// A region of any number of rows.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct RowsRecord {
+    pub buffer: U32,
     pub offset: U64,
     pub row_bytes: U64,
     pub rows: U64,
@@ -128,7 +139,6 @@ pub struct RegionRecord {
 #[repr(C)]
 pub struct SizeRecord {
     pub buffer: U32,
-    pub reserved: U32,
     pub bytes: U64,
 }
 
@@ -138,7 +148,6 @@ pub struct SizeRecord {
 pub struct ParamRecord {
     /// Symbol of its name.
     pub name: U32,
-    pub reserved: U32,
     /// The bits of the number.
     pub bits: U64,
 }

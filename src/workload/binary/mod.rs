@@ -3,20 +3,23 @@
 //! A file is mapped and read in place. Its length and checksum are verified once, when it is opened; every number that
 //! leads elsewhere is checked when it is used. `layout.rs` tells what stands where.
 
+mod decode;
+mod encode;
 mod layout;
 mod map;
 mod rare;
 mod read;
 mod write;
 
+pub(super) use decode::{Decoder, Records};
+pub(super) use encode::Encoder;
 pub use layout::seal;
 pub use write::write_binary;
 
 use super::{Control, Source, Symbols, Workload, WorkloadError};
 use crate::id::Symbol;
 use layout::{
-    ABOUT, BUFFER_NAMES, BUFFERS, COVERED, DEPS, Header, MAGIC, N_SECTIONS, NEWS, OPERATIONS, PARAMS, ParamRecord,
-    RARE, REGIONS, RegionRecord, SYMBOL_ENDS, SYMBOLS, SizeRecord, TASKS, TaskRecord, VERSION, checksum,
+    ABOUT, BUFFER_NAMES, COVERED, Header, MAGIC, N_SECTIONS, OPERATIONS, RARE, SYMBOL_ENDS, SYMBOLS, VERSION, checksum,
 };
 use map::Bytes;
 use read::Reader;
@@ -25,8 +28,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
-use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// Whether a file that begins like this is a binary trace.
 #[must_use]
@@ -90,7 +93,6 @@ impl BinaryTrace {
         let about =
             about.map_err(|error| wrong(format!("the description is damaged ({error}); write the file again")))?;
         let image = Image { path: label.into(), bytes, sections, symbols, buffers, about };
-        image.lists().map_err(wrong)?;
         Ok(BinaryTrace { image: Arc::new(image) })
     }
 }
@@ -121,7 +123,10 @@ fn sections(bytes: &[u8]) -> Result<[Range<usize>; N_SECTIONS], String> {
         return Err("not a binary trace; it begins with PTOTRACE".into());
     }
     if header.version.get() != VERSION {
-        return Err(format!("version {} is unknown; this program reads {VERSION}", header.version));
+        return Err(format!(
+            "version {} of the binary trace; this program reads {VERSION}, so write the file again with `ptosim convert`",
+            header.version
+        ));
     }
     if header.file_bytes.get() != bytes.len() as u64 {
         let (written, found) = (header.file_bytes.get(), bytes.len());
@@ -171,59 +176,11 @@ fn buffers(mut rest: &[u8]) -> Result<Symbols, String> {
 }
 
 impl Image {
-    fn list<T: FromBytes + KnownLayout + Immutable + zerocopy::Unaligned>(&self, section: usize) -> &[T] {
-        <[T]>::ref_from_bytes(&self.bytes[self.sections[section].clone()]).unwrap_or_default()
-    }
-
-    /// Whether the lists hold whole entries.
-    fn lists(&self) -> Result<(), String> {
-        let sizes = [
-            (TASKS, size_of::<TaskRecord>()),
-            (DEPS, size_of::<U64>()),
-            (REGIONS, size_of::<RegionRecord>()),
-            (NEWS, size_of::<SizeRecord>()),
-            (BUFFERS, size_of::<SizeRecord>()),
-            (PARAMS, size_of::<ParamRecord>()),
-        ];
-        match sizes.into_iter().find(|&(section, size)| !self.sections[section].len().is_multiple_of(size)) {
-            Some((section, _)) => Err(format!("section {section} ends inside an entry; write the file again")),
-            None => Ok(()),
-        }
-    }
-
     fn operations(&self) -> &[u8] {
         &self.bytes[self.sections[OPERATIONS].clone()]
     }
 
     fn rare(&self) -> &[u8] {
         &self.bytes[self.sections[RARE].clone()]
-    }
-
-    fn tasks(&self) -> &[TaskRecord] {
-        self.list(TASKS)
-    }
-
-    fn deps(&self) -> &[U64] {
-        self.list(DEPS)
-    }
-
-    fn regions(&self) -> &[RegionRecord] {
-        self.list(REGIONS)
-    }
-
-    fn news(&self) -> &[SizeRecord] {
-        self.list(NEWS)
-    }
-
-    fn params(&self) -> &[ParamRecord] {
-        self.list(PARAMS)
-    }
-
-    fn declared(&self) -> &[SizeRecord] {
-        self.list(BUFFERS)
-    }
-
-    fn symbol(&self, written: u32) -> Result<Option<Symbol>, String> {
-        read::symbol(written, self.symbols.len())
     }
 }

@@ -21,8 +21,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Rare {
-    /// The rare fields of a task, if it has any.
-    pub fn of(task: &Submit) -> Option<Rare> {
+    /// The rare fields of a task, if it has any. What only policies read is taken from it.
+    #[inline]
+    pub fn taken_from(task: &mut Submit) -> Option<Rare> {
         let is_plain = task.submit_at == 0 && task.parent.is_none() && task.policy.is_none();
         if is_plain {
             return None;
@@ -30,7 +31,7 @@ impl Rare {
         Some(Rare {
             submit_at: task.submit_at,
             parent: task.parent.map(|(parent, offset)| (parent.0, offset)),
-            policy: task.policy.clone(),
+            policy: task.policy.take(),
         })
     }
 

@@ -50,7 +50,8 @@ impl Input {
     pub fn load(path: &Path) -> Result<Input, WorkloadError> {
         let label = path.display().to_string();
         let file = File::open(path).map_err(|source| WorkloadError::Io { path: label.clone(), source })?;
-        let mut input = Input::from_reader(Box::new(file), &label)?;
+        let size = file.metadata().map_or(0, |file| file.len());
+        let mut input = Input::from_reader_of(Box::new(file), &label, size)?;
         input.path = Some(path.into());
         Ok(input)
     }
@@ -60,7 +61,12 @@ impl Input {
     /// # Errors
     /// As [`Input::load`].
     pub fn from_reader(reader: Box<dyn Read + Send>, label: &str) -> Result<Input, WorkloadError> {
-        let mut bytes = Vec::new();
+        Input::from_reader_of(reader, label, 0)
+    }
+
+    /// As [`Input::from_reader`], with room for so many bytes from the beginning.
+    fn from_reader_of(reader: Box<dyn Read + Send>, label: &str, size: u64) -> Result<Input, WorkloadError> {
+        let mut bytes = Vec::with_capacity(size.min(LIMIT) as usize + 64);
         let read = unpacked(reader).and_then(|reader| reader.take(LIMIT + 1).read_to_end(&mut bytes));
         read.map_err(|source| unreadable(label, source))?;
         if bytes.len() as u64 > LIMIT {
@@ -107,7 +113,7 @@ impl Input {
     /// # Errors
     /// When it is not JSON or not of this shape; names line, column and what is wrong.
     pub fn json<'a, T: Deserialize<'a>>(&'a self, remedy: &str) -> Result<T, WorkloadError> {
-        serde_json::from_slice(&self.bytes).map_err(|error| self.json_error(&error, remedy))
+        serde_json::from_str(self.text()?).map_err(|error| self.json_error(&error, remedy))
     }
 
     /// The error of a JSON text.

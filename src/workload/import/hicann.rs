@@ -4,13 +4,12 @@
 
 use super::file::Input;
 use super::number::Whole;
-use super::sketch::{Places, Sketch};
+use super::sketch::{FastMap, Places, Sketch};
+use super::text::Text;
 use super::{Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, WorkloadError};
 use serde::Deserialize;
-use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// The format.
 pub struct Hicann;
@@ -25,9 +24,9 @@ const PROFILE_REMEDY: &str =
 struct Task<'a> {
     task_id: Whole,
     #[serde(borrow)]
-    func_name: Option<Cow<'a, str>>,
+    func_name: Option<Text<'a>>,
     #[serde(borrow)]
-    core_type: Option<Cow<'a, str>>,
+    core_type: Option<Text<'a>>,
     exec_time: Option<Whole>,
     #[serde(default)]
     successors: Vec<Whole>,
@@ -37,7 +36,7 @@ struct Task<'a> {
 #[serde(rename_all = "camelCase")]
 struct Core<'a> {
     #[serde(borrow)]
-    core_type: Option<Cow<'a, str>>,
+    core_type: Option<Text<'a>>,
     tasks: Vec<Run>,
 }
 
@@ -50,7 +49,7 @@ struct Run {
 }
 
 /// What was measured of a task: its type and the cycles of its longest run.
-type Measured = HashMap<u64, (Option<TaskType>, u64)>;
+type Measured = FastMap<u64, (Option<TaskType>, u64)>;
 
 impl Format for Hicann {
     fn name(&self) -> &'static str {
@@ -124,7 +123,7 @@ fn measured(input: &Input, options: &Options) -> Result<Option<Measured>, Worklo
     let Some(path) = options.with.first().cloned().or(beside) else { return Ok(None) };
     let profile = Input::load(&path)?;
     let cores: Vec<Core<'_>> = profile.json(PROFILE_REMEDY)?;
-    let mut measured = Measured::new();
+    let mut measured = Measured::default();
     for core in &cores {
         let kind = core.core_type.as_deref().map(core_type).transpose().map_err(|fault| profile.error(fault))?;
         for run in &core.tasks {

@@ -19,6 +19,9 @@ mod rules;
 mod simpler;
 mod sketch;
 mod stg;
+#[cfg(test)]
+mod tests;
+mod text;
 mod wfformat;
 
 pub use file::Input;

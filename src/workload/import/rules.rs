@@ -95,11 +95,13 @@ impl Rules {
 
     /// Changes tasks by the rules, and gives a type to those that have none.
     pub(super) fn apply(&self, tasks: &mut [Submit], symbols: &Symbols) -> Result<(), String> {
-        let of_kernel: Vec<(Option<&Rule>, TaskType)> =
-            symbols.iter().map(|(_, name)| self.of_kernel(&name.to_ascii_lowercase())).collect();
+        let mut of_kernels: Vec<Option<(Option<&Rule>, TaskType)>> = vec![None; symbols.len()];
+        let mut of_kernel = |kernel: Symbol| {
+            let look_up = || self.of_kernel(&symbols.name(kernel).to_ascii_lowercase());
+            *of_kernels[kernel.0 as usize].get_or_insert_with(look_up)
+        };
         for task in tasks {
-            let (rule, usual) =
-                task.kernel.map_or((None, TaskType::Vector), |Symbol(kernel)| of_kernel[kernel as usize]);
+            let (rule, usual) = task.kernel.map_or((None, TaskType::Vector), &mut of_kernel);
             let usual = self.worker_type.map_or(usual, |Worker(kind)| kind);
             let ruled = rule.and_then(|rule| rule.worker_type).map(|Worker(kind)| kind);
             task.kind = Some(ruled.or(task.kind).unwrap_or(usual));

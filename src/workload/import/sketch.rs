@@ -14,6 +14,9 @@ use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// A map whose hashing is fast.
+pub type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+
 /// Tasks that an error about a circle names.
 const NAMED: usize = 8;
 
@@ -55,11 +58,19 @@ impl Sketch {
 
     /// A task of this name that runs this kernel, still without cost.
     pub fn task(&mut self, name: &str, kernel: &str) -> Submit {
-        let mut task = Submit::default();
-        task.clear();
-        task.name = Some(self.symbols.intern(name));
-        task.kernel = Some(self.symbols.intern(kernel));
-        task
+        let (name, kernel) = (self.symbols.intern(name), self.symbols.intern(kernel));
+        Submit { name: Some(name), kernel: Some(kernel), ..Submit::default() }
+    }
+
+    /// Makes room for more tasks.
+    pub fn reserve(&mut self, tasks: usize) {
+        self.tasks.reserve(tasks);
+    }
+
+    /// The number of a name if a task or kernel has it.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Symbol> {
+        self.symbols.find(name)
     }
 
     /// The symbol of a name.
@@ -113,7 +124,7 @@ impl Sketch {
     /// empty file is taken as one byte, so that it still carries a dependency. Those dependencies, and the one from the only
     /// writer of a file to its readers, still decide the order of the tasks.
     pub fn use_files(&mut self, uses: &[Use<'_>]) {
-        let mut writers: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut writers: FastMap<&str, Vec<usize>> = FastMap::default();
         for used in uses.iter().filter(|used| used.is_output) {
             writers.entry(used.file).or_default().push(used.place);
         }
@@ -287,13 +298,62 @@ impl Sketch {
 
 /// Where the tasks of a file are in a sketch, by the file's own names.
 pub struct Places<K> {
-    places: HashMap<K, usize, foldhash::fast::FixedState>,
+    places: FastMap<K, usize>,
 }
 
 impl<K> Default for Places<K> {
     fn default() -> Places<K> {
-        Places { places: HashMap::default() }
+        Places { places: FastMap::default() }
     }
+}
+
+/// As [`Places`], for files that call their tasks by names, which the sketch knows already.
+#[derive(Default)]
+pub struct NamedPlaces {
+    /// By symbol; `usize::MAX` where no task is called so.
+    places: Vec<usize>,
+}
+
+impl NamedPlaces {
+    /// Remembers where the task of a name is.
+    ///
+    /// # Errors
+    /// When the name is taken.
+    pub fn insert(&mut self, name: &str, symbol: Symbol, place: usize) -> Result<(), String> {
+        let number = symbol.0 as usize;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, usize::MAX);
+        }
+        match std::mem::replace(&mut self.places[number], place) {
+            usize::MAX => Ok(()),
+            _ => Err(twice(name)),
+        }
+    }
+
+    /// Where a task is.
+    #[must_use]
+    pub fn find(&self, name: &str, sketch: &Sketch) -> Option<usize> {
+        let Symbol(number) = sketch.find(name)?;
+        self.places.get(number as usize).copied().filter(|&place| place != usize::MAX)
+    }
+
+    /// Where a task is that another one names.
+    ///
+    /// # Errors
+    /// When there is no such task.
+    pub fn named(&self, name: &str, sketch: &Sketch, by: impl Display) -> Result<usize, String> {
+        self.find(name, sketch).ok_or_else(|| dangling(name, by))
+    }
+}
+
+/// The message of a task that occurs twice.
+fn twice(name: &str) -> String {
+    format!("task {} occurs twice; give every task its own id", shown(name))
+}
+
+/// The message of a name that no task has.
+fn dangling(name: &str, by: impl Display) -> String {
+    format!("{by} names task {}, which the file does not have; add it or remove the name", shown(name))
 }
 
 impl<K: Eq + Hash + Display> Places<K> {
@@ -307,9 +367,7 @@ impl<K: Eq + Hash + Display> Places<K> {
                 vacant.insert(place);
                 Ok(())
             }
-            Entry::Occupied(known) => {
-                Err(format!("task {} occurs twice; give every task its own id", shown(&known.key().to_string())))
-            }
+            Entry::Occupied(known) => Err(twice(&known.key().to_string())),
         }
     }
 
@@ -324,12 +382,7 @@ impl<K: Eq + Hash + Display> Places<K> {
     /// # Errors
     /// When there is no such task.
     pub fn named(&self, key: &K, by: impl Display) -> Result<usize, String> {
-        self.find(key).ok_or_else(|| {
-            format!(
-                "{by} names task {}, which the file does not have; add it or remove the name",
-                shown(&key.to_string())
-            )
-        })
+        self.find(key).ok_or_else(|| dangling(&key.to_string(), by))
     }
 }
 

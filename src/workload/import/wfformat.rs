@@ -1,21 +1,23 @@
-//! `WfFormat` 1.5: workflows of the `WfCommons` project, in JSON.
+//! `WfFormat`: workflows of the `WfCommons` project, in JSON. Version 1.5 tells specification and execution apart; before it,
+//! each task held both.
 //!
 //! Dependencies are the lists of parents and children, or, on demand, what the files imply when each is a buffer.
 
 use super::file::Input;
 use super::number::{Real, Whole};
-use super::sketch::{Places, Sketch, Use, cycles};
+use super::sketch::{FastMap, NamedPlaces, Sketch, Use, cycles};
+use super::text::Text;
 use super::{Edges, Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, Submit, WorkloadError};
 use serde::Deserialize;
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// The format.
 pub struct WfFormat;
 
-const REMEDY: &str = "WfFormat has workflow.specification.tasks with id, parents and children";
+const REMEDY: &str =
+    "WfFormat has workflow.specification.tasks (1.5) or workflow.tasks (before) with id, parents and children";
 
 impl Format for WfFormat {
     fn name(&self) -> &'static str {
@@ -23,7 +25,7 @@ impl Format for WfFormat {
     }
 
     fn description(&self) -> &'static str {
-        "WfCommons WfFormat 1.5 (JSON)"
+        "WfCommons WfFormat 1.5 and before (JSON)"
     }
 
     fn endings(&self) -> &'static [&'static str] {
@@ -39,10 +41,15 @@ impl Format for WfFormat {
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
-        let file: File<'_> = input.json(REMEDY)?;
+        let mut file: File<'_> = input.json(REMEDY)?;
+        file.workflow.divide();
         let by_files = options.edges == Some(Edges::Files);
         let mut reading = Reading::new(&file, input, options);
-        reading.tasks().and_then(|()| reading.edges()).map_err(|fault| input.error(fault))?;
+        reading
+            .tasks()
+            .and_then(|()| reading.runs())
+            .and_then(|()| reading.edges())
+            .map_err(|fault| input.error(fault))?;
         if by_files {
             reading.files();
         }
@@ -50,8 +57,6 @@ impl Format for WfFormat {
         reading.sketch.finish(input, &options.rules)
     }
 }
-
-type Text<'a> = Cow<'a, str>;
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -65,13 +70,16 @@ struct File<'a> {
 
 #[derive(Deserialize)]
 struct Workflow<'a> {
-    #[serde(borrow)]
+    #[serde(default, borrow)]
     specification: Specification<'a>,
-    #[serde(borrow)]
-    execution: Option<Execution<'a>>,
+    #[serde(default, borrow)]
+    execution: Execution<'a>,
+    /// Before version 1.5.
+    #[serde(default, alias = "jobs", borrow)]
+    tasks: Vec<OldTask<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Specification<'a> {
     #[serde(borrow)]
     tasks: Vec<Task<'a>>,
@@ -104,7 +112,7 @@ struct Data<'a> {
     size_in_bytes: Option<Whole>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Execution<'a> {
     #[serde(default, borrow)]
     tasks: Vec<Executed<'a>>,
@@ -129,59 +137,145 @@ struct Command<'a> {
     arguments: Vec<Text<'a>>,
 }
 
+/// A task before version 1.5: its specification, its execution and its files.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OldTask<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    parents: Vec<Text<'a>>,
+    #[serde(default, borrow)]
+    children: Vec<Text<'a>>,
+    #[serde(default, borrow)]
+    files: Vec<OldFile<'a>>,
+    #[serde(alias = "runtime")]
+    runtime_in_seconds: Option<Real>,
+    #[serde(rename = "cores", alias = "coreCount")]
+    core_count: Option<Real>,
+    #[serde(borrow)]
+    command: Option<Command<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OldFile<'a> {
+    #[serde(alias = "id", borrow)]
+    name: Text<'a>,
+    #[serde(alias = "size")]
+    size_in_bytes: Option<Whole>,
+    #[serde(borrow)]
+    link: Text<'a>,
+}
+
+impl Workflow<'_> {
+    /// Turns tasks of the time before version 1.5 into specification and execution. Some files of that time call parents
+    /// and children by their ids and some by their names; names are taken as ids where no task has such an id.
+    fn divide(&mut self) {
+        let has_ids = self.tasks.iter().all(|task| task.id.is_some());
+        let ids: HashSet<&str> = self.tasks.iter().filter_map(|task| task.id.as_deref()).collect();
+        let mut relatives = self.tasks.iter().flat_map(|task| task.parents.iter().chain(&task.children));
+        let by_id = has_ids && relatives.all(|relative| ids.contains(&**relative));
+        for old in self.tasks.drain(..) {
+            let id = old.id.filter(|_| by_id).unwrap_or_else(|| old.name.clone());
+            let mut task = Task {
+                name: Some(old.name),
+                id: id.clone(),
+                parents: old.parents,
+                children: old.children,
+                input_files: Vec::new(),
+                output_files: Vec::new(),
+            };
+            for file in old.files {
+                let uses = if &*file.link == "output" { &mut task.output_files } else { &mut task.input_files };
+                uses.push(file.name.clone());
+                self.specification.files.push(Data { id: file.name, size_in_bytes: file.size_in_bytes });
+            }
+            self.specification.tasks.push(task);
+            let OldTask { runtime_in_seconds, core_count, command, .. } = old;
+            self.execution.tasks.push(Executed { id, runtime_in_seconds, core_count, command });
+        }
+    }
+}
+
 /// A file on its way into a sketch.
 struct Reading<'a> {
     file: &'a File<'a>,
-    executed: HashMap<&'a str, &'a Executed<'a>>,
-    places: Places<&'a str>,
+    places: NamedPlaces,
     sketch: Sketch,
     options: &'a Options,
-    without_runtime: u64,
+    without_runtime: usize,
+    on_several_cores: u64,
 }
 
 impl<'a> Reading<'a> {
     fn new(file: &'a File<'a>, input: &Input, options: &'a Options) -> Reading<'a> {
-        let executed = file.workflow.execution.iter().flat_map(|execution| &execution.tasks);
         Reading {
             file,
-            executed: executed.map(|task| (&*task.id, task)).collect(),
-            places: Places::default(),
+            places: NamedPlaces::default(),
             sketch: Sketch::new(file.name.as_deref().map_or_else(|| input.title(), String::from)),
             options,
             without_runtime: 0,
+            on_several_cores: 0,
         }
     }
 
+    fn told(&self) -> &'a [Task<'a>] {
+        &self.file.workflow.specification.tasks
+    }
+
     fn tasks(&mut self) -> Result<(), String> {
-        for told in &self.file.workflow.specification.tasks {
-            let executed = self.executed.get(&*told.id).copied();
-            let command = executed.and_then(|executed| executed.command.as_ref());
-            let program = command.and_then(|command| command.program.as_deref());
-            let kernel = program.unwrap_or_else(|| stem(told.name.as_deref().unwrap_or(&told.id)));
-            let mut task = self.sketch.task(&told.id, kernel);
+        self.sketch.reserve(self.told().len());
+        for told in self.told() {
+            let mut task = self.sketch.task(&told.id, stem(told.name.as_deref().unwrap_or(&told.id)));
             task.kind = Some(TaskType::Vector);
-            let seconds = executed.and_then(|executed| executed.runtime_in_seconds);
-            self.without_runtime += u64::from(seconds.is_none());
-            let amount = seconds.map_or(0.0, |Real(seconds)| seconds) * 1e6 * self.options.cycles_per_us();
-            task.cost = Some(Cost::Cycles(cycles(amount, format_args!("the runtime of task {}", told.id))?));
-            if let Some(command) = command {
-                command.hints(&mut task);
-            }
+            let name = task.name.expect("a task of the file has a name");
             let place = self.sketch.push(task);
-            self.places.insert(&told.id, place)?;
+            self.places.insert(&told.id, name, place)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what was measured; it usually stands in the order of the tasks.
+    fn runs(&mut self) -> Result<(), String> {
+        let told = self.told();
+        for (usual, run) in self.file.workflow.execution.tasks.iter().enumerate() {
+            let is_usual = told.get(usual).is_some_and(|told| told.id == run.id);
+            let place = if is_usual { Some(usual) } else { self.places.find(&run.id, &self.sketch) };
+            let Some(place) = place else { continue };
+            let cost = run.runtime_in_seconds.map(|Real(seconds)| {
+                let amount = seconds * 1e6 * self.options.cycles_per_us();
+                cycles(amount, format_args!("the runtime of task {}", run.id)).map(Cost::Cycles)
+            });
+            let kernel = run.command.as_ref().and_then(|command| command.program.as_deref());
+            let kernel = kernel.map(|kernel| self.sketch.symbol(kernel));
+            let task = self.sketch.at(place);
+            task.cost = cost.transpose()?;
+            task.kernel = kernel.or(task.kernel);
+            if let Some(command) = &run.command {
+                command.hints(task);
+            }
+            self.on_several_cores += u64::from(run.core_count.is_some_and(|Real(count)| count > 1.0));
+        }
+        for place in 0..told.len() {
+            let task = self.sketch.at(place);
+            self.without_runtime += usize::from(task.cost.is_none());
+            task.cost = task.cost.or(Some(Cost::Cycles(0)));
         }
         Ok(())
     }
 
     /// Lists of parents and children say the same twice; each is believed.
     fn edges(&mut self) -> Result<(), String> {
-        for (place, told) in self.file.workflow.specification.tasks.iter().enumerate() {
+        for (place, told) in self.told().iter().enumerate() {
             for parent in &told.parents {
-                let parent = self.places.named(&&**parent, format_args!("task {}", told.id))?;
+                let parent = self.places.named(parent, &self.sketch, format_args!("task {}", told.id))?;
                 self.sketch.link(parent, place);
             }
             for child in &told.children {
-                let child = self.places.named(&&**child, format_args!("task {}", told.id))?;
+                let child = self.places.named(child, &self.sketch, format_args!("task {}", told.id))?;
                 self.sketch.link(place, child);
             }
         }
@@ -191,7 +285,7 @@ impl<'a> Reading<'a> {
     /// Takes every file as a buffer.
     fn files(&mut self) {
         let specification = &self.file.workflow.specification;
-        let sizes: HashMap<&str, u64> =
+        let sizes: FastMap<&str, u64> =
             specification.files.iter().map(|file| (&*file.id, file.size_in_bytes.unwrap_or_default().0)).collect();
         let mut uses = Vec::new();
         for (place, told) in specification.tasks.iter().enumerate() {
@@ -218,10 +312,9 @@ impl<'a> Reading<'a> {
         if self.without_runtime > 0 {
             notes.push(format!("{} tasks have no runtime and take 0 cycles", self.without_runtime));
         }
-        let wide = |task: &&&Executed<'_>| task.core_count.is_some_and(|Real(count)| count > 1.0);
-        let wide = self.executed.values().filter(wide).count();
-        if wide > 0 {
-            notes.push(format!("{wide} tasks ran on several cores; here each takes one worker for its whole runtime"));
+        if self.on_several_cores > 0 {
+            let count = self.on_several_cores;
+            notes.push(format!("{count} tasks ran on several cores; here each takes one worker for its whole runtime"));
         }
     }
 }

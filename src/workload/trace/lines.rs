@@ -53,6 +53,20 @@ impl Lines {
         }
     }
 
+    /// What was read and not yet given out: lines, and often the beginning of another one.
+    #[inline]
+    pub fn ahead(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Takes the next line as given out; it has so many bytes with its end.
+    #[inline]
+    pub fn pass(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.searched = 0;
+        self.number += 1;
+    }
+
     /// Number of the line last given out, from 1; 0 before the first.
     pub fn number(&self) -> u64 {
         self.number
@@ -92,11 +106,16 @@ impl Lines {
 
 /// `input` itself, or what it contains if it begins like gzip.
 pub fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+    let (is_packed, head) = is_gzip(&mut input)?;
+    let whole = head.chain(input);
+    Ok(if is_packed { Box::new(MultiGzDecoder::new(BufReader::with_capacity(PIECE, whole))) } else { Box::new(whole) })
+}
+
+/// Whether an input begins like gzip, and the bytes by which that was seen.
+pub fn is_gzip(input: &mut dyn Read) -> io::Result<(bool, Cursor<Vec<u8>>)> {
     let mut head = Vec::with_capacity(2);
-    input.by_ref().take(2).read_to_end(&mut head)?;
-    let packed = head == [0x1f, 0x8b];
-    let whole = Cursor::new(head).chain(input);
-    Ok(if packed { Box::new(MultiGzDecoder::new(BufReader::with_capacity(PIECE, whole))) } else { Box::new(whole) })
+    input.take(2).read_to_end(&mut head)?;
+    Ok((head == [0x1f, 0x8b], Cursor::new(head)))
 }
 
 #[cfg(test)]

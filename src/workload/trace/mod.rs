@@ -1,21 +1,26 @@
 //! The native trace format: JSON Lines, one operation a line, plain or gzip, from a file or standard input.
 //!
 //! ```text
-//! input ─▶ lines (gzip, large pieces) ─▶ reader (one line, one operation) ─▶ json, fields, submit, policy
-//!                                                   └─ resolve: names of tasks and buffers to ids and bytes
+//! input ─▶ lines (gzip, large pieces) ─▶ reader (one line, one operation) ─▶ usual, or else json, fields, submit, policy
+//!                                            │      └─ resolve: names of tasks and buffers to ids and bytes
+//!                                            └─ ahead: large files are read by threads of their own
 //! ```
 
+mod ahead;
 mod fields;
 mod json;
 mod lines;
 mod policy;
+mod pump;
 mod reader;
 pub(super) mod resolve;
+mod scan;
 mod stdin;
 mod submit;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time;
+mod usual;
 
 pub(super) use lines::unpacked;
 pub(super) use policy::WORK_ITEMS;
@@ -23,9 +28,14 @@ pub use reader::{MAX_SCOPES, Reader};
 pub use stdin::Stdin;
 
 use super::{Control, Source, Workload, WorkloadError};
+use ahead::Ahead;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Files of so many bytes are worth threads that read ahead, if there is a processor for them.
+const LARGE: u64 = 1 << 18;
 
 /// A trace in a file.
 #[derive(Clone, Debug)]
@@ -49,21 +59,26 @@ impl TraceFile {
         }
     }
 
-    fn reader(&self) -> Result<Reader, WorkloadError> {
+    /// The name in its header.
+    fn title(&self) -> Result<Option<String>, WorkloadError> {
         let (input, path) = self.input()?;
-        Reader::new(input, &path)
+        Ok(Reader::new(input, &path)?.title().map(String::from))
     }
 }
 
 impl Workload for TraceFile {
     /// The name in its header, or that of the file.
     fn name(&self) -> String {
-        let title = self.reader().ok().and_then(|reader| reader.title().map(String::from));
-        title.unwrap_or_else(|| file_name(&self.path))
+        self.title().ok().flatten().unwrap_or_else(|| file_name(&self.path))
     }
 
     fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
-        Ok(Box::new(self.reader()?))
+        let (input, path) = self.input()?;
+        let is_large = self.path.metadata().is_ok_and(|file| file.len() >= LARGE);
+        if is_large && thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+            return Ok(Box::new(Ahead::new(input, &path)?));
+        }
+        Ok(Box::new(Reader::new(input, &path)?))
     }
 
     fn controls(&self) -> Result<Vec<Control>, WorkloadError> {

@@ -6,6 +6,7 @@ use super::lines::Lines;
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
+use super::usual;
 use crate::workload::{Control, Operation, Source, Submit, Symbols, WorkloadError};
 use std::io::{self, Read};
 
@@ -20,9 +21,17 @@ pub struct Reader {
     lines: Lines,
     path: String,
     names: Names,
-    title: Option<String>,
+    about: About,
     open_scopes: u32,
     phase: Phase,
+}
+
+/// What the header says.
+#[derive(Default)]
+struct About {
+    title: Option<String>,
+    /// How many timed commands there are, all of them right behind the header; `None` when they may stand anywhere.
+    controls: Option<u64>,
 }
 
 /// Where a reader is.
@@ -39,7 +48,7 @@ enum Phase {
 /// What one line was.
 enum Step {
     Operation(Operation),
-    Nothing,
+    Control,
     Done,
 }
 
@@ -54,33 +63,38 @@ impl Reader {
             lines,
             path: path.into(),
             names: Names::default(),
-            title: None,
+            about: About::default(),
             open_scopes: 0,
             phase: Phase::Inside,
         };
-        reader.title = reader.first_line()?;
+        reader.about = first_line(&mut reader.lines, path)?;
         Ok(reader)
     }
 
     /// The name in the header.
     pub fn title(&self) -> Option<&str> {
-        self.title.as_deref()
+        self.about.title.as_deref()
     }
 
-    fn first_line(&mut self) -> Result<Option<String>, WorkloadError> {
-        loop {
-            let found = match self.lines.next_line() {
-                Ok(Some(line)) if is_blank(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)) => continue,
-                Ok(Some(line)) => text(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)).and_then(header),
-                Ok(None) => Err(format!("the trace is empty; it begins with {HEADER}")),
-                Err(error) => return Err(read_error(&self.path, self.lines.number() + 1, error)),
-            };
-            return found.map_err(|message| self.error(message));
-        }
+    /// Number of the line last read, from 1.
+    pub fn number(&self) -> u64 {
+        self.lines.number()
     }
 
     fn error(&self, message: String) -> WorkloadError {
-        WorkloadError::Line { path: self.path.clone(), line: self.lines.number().max(1), message }
+        line_error(&self.path, self.lines.number(), message)
+    }
+
+    /// A timed command was read, which was known before the first operation.
+    fn pass_control(&mut self) -> Result<(), WorkloadError> {
+        match &mut self.about.controls {
+            None => Ok(()),
+            Some(left @ 1..) => {
+                *left -= 1;
+                Ok(())
+            }
+            Some(0) => Err(self.error(TOO_MANY.into())),
+        }
     }
 
     /// Closes the innermost scope that the text leaves open.
@@ -92,6 +106,12 @@ impl Reader {
 
 impl Source for Reader {
     fn next(&mut self, task: &mut Submit) -> Result<Option<Operation>, WorkloadError> {
+        if self.phase == Phase::Inside
+            && let Some(bytes) = usual::submit(self.lines.ahead(), &mut self.names, task)
+        {
+            self.lines.pass(bytes);
+            return Ok(Some(Operation::Submit));
+        }
         while self.phase != Phase::Ended {
             let number = self.lines.number() + 1;
             let step = match self.lines.next_line() {
@@ -111,7 +131,7 @@ impl Source for Reader {
             };
             match step.map_err(|message| self.error(message))? {
                 Step::Operation(operation) => return Ok(Some(operation)),
-                Step::Nothing => {}
+                Step::Control => self.pass_control()?,
                 Step::Done => self.phase = Phase::Done,
             }
         }
@@ -135,29 +155,55 @@ impl Source for Reader {
     }
 }
 
-/// Finds the timed commands of a trace. Only lines that contain the word are parsed.
+/// Reads the header and returns what it says.
+fn first_line(lines: &mut Lines, path: &str) -> Result<About, WorkloadError> {
+    loop {
+        let found = match lines.next_line() {
+            Ok(Some(line)) if is_blank(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)) => continue,
+            Ok(Some(line)) => text(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)).and_then(header),
+            Ok(None) => Err(format!("the trace is empty; it begins with {HEADER}")),
+            Err(error) => return Err(read_error(path, lines.number() + 1, error)),
+        };
+        return found.map_err(|message| line_error(path, lines.number(), message));
+    }
+}
+
+/// Finds the timed commands of a trace. Only lines that contain the word are parsed, and nothing behind the last command if
+/// the header says how many there are.
 pub fn controls(input: Box<dyn Read + Send>, path: &str) -> Result<Vec<Control>, WorkloadError> {
     let word = memchr::memmem::Finder::new(b"\"control\"");
     let mut lines = Lines::new(input).map_err(|error| read_error(path, 1, error))?;
+    let announced = first_line(&mut lines, path)?.controls;
     let mut found = Vec::new();
-    loop {
+    while announced != Some(found.len() as u64) {
         let number = lines.number() + 1;
         match lines.next_line() {
-            Ok(Some(line)) if word.find(line).is_none() => {}
+            Ok(Some(line)) if announced.is_some() && is_blank(line) => {}
+            Ok(Some(line)) if announced.is_none() && word.find(line).is_none() => {}
             Ok(Some(line)) => match text(line).and_then(|line| control_line(line, number)) {
+                Ok(None) if announced.is_some() => return Err(line_error(path, number, TOO_FEW.into())),
                 Ok(control) => found.extend(control),
-                Err(message) => return Err(WorkloadError::Line { path: path.into(), line: number, message }),
+                Err(message) => return Err(line_error(path, number, message)),
             },
-            Ok(None) => return Ok(found),
+            Ok(None) if announced.is_some() => return Err(line_error(path, number - 1, TOO_FEW.into())),
+            Ok(None) => break,
             Err(error) => return Err(read_error(path, number, error)),
         }
     }
+    Ok(found)
 }
 
 fn control_line(line: &str, number: u64) -> Result<Option<Control>, Fault> {
     let mut entries = Entries::new(line)?;
     if entries.op == Op::Control { control(&mut entries, number).map(Some) } else { Ok(None) }
 }
+
+/// What is wrong when the header names fewer timed commands than there are.
+const TOO_MANY: &str = "a control that \"controls\" in the header does not count; correct the number, or leave it out and \
+                        controls may stand anywhere";
+/// What is wrong when the header names more.
+const TOO_FEW: &str = "fewer controls stand behind the header than its \"controls\" says; correct the number, or leave it out \
+                       and controls may stand anywhere";
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -169,6 +215,11 @@ fn text(line: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(line).map_err(|error| {
         format!("not valid UTF-8 at byte {} of the line; save the file as UTF-8", error.valid_up_to() + 1)
     })
+}
+
+#[cold]
+fn line_error(path: &str, line: u64, message: String) -> WorkloadError {
+    WorkloadError::Line { path: path.into(), line: line.max(1), message }
 }
 
 /// The error of an input that cannot be read on. Damage inside gzip has a place, trouble with the file has not.
@@ -185,15 +236,15 @@ fn read_error(path: &str, line: u64, error: io::Error) -> WorkloadError {
     WorkloadError::Line { path, line, message }
 }
 
-/// Reads the header line and returns the name in it.
-fn header(line: &str) -> Result<Option<String>, Fault> {
+/// Reads the header line.
+fn header(line: &str) -> Result<About, Fault> {
     let not_ours = |fault: &str| format!("{fault}; a trace begins with {HEADER}");
     let mut entries = Entries::new(line).map_err(|fault| not_ours(&fault))?;
     if entries.op != Op::Header {
         return Err(not_ours("no header before the first operation"));
     }
     let mut op_seen = !entries.meets_op();
-    let (mut format, mut version, mut name) = (None, None, None);
+    let (mut format, mut version, mut title, mut controls) = (None, None, None, None);
     while let Some(key) = entries.next_key()? {
         let cursor = &mut entries.cursor;
         let wrong = |fault: Fault| format!("field \"{key}\": {fault}");
@@ -204,15 +255,16 @@ fn header(line: &str) -> Result<Option<String>, Fault> {
             }
             "format" => format.replace(cursor.string().map_err(wrong)?).is_some(),
             "version" => version.replace(cursor.integer().map_err(wrong)?).is_some(),
-            "name" => name.replace(cursor.string().map_err(wrong)?.into_owned()).is_some(),
-            _ => return Err(unknown_field(&key, "header", &["op", "format", "version", "name"])),
+            "name" => title.replace(cursor.string().map_err(wrong)?.into_owned()).is_some(),
+            "controls" => controls.replace(cursor.integer().map_err(wrong)?).is_some(),
+            _ => return Err(unknown_field(&key, "header", &["op", "format", "version", "name", "controls"])),
         };
         if again {
             return Err(twice(&key));
         }
     }
     match (format.as_deref(), version) {
-        (Some("ptosim-trace"), Some(1)) => Ok(name),
+        (Some("ptosim-trace"), Some(1)) => Ok(About { title, controls }),
         (Some("ptosim-trace"), Some(other)) => {
             Err(format!("field \"version\": {other} is unknown; this program reads 1"))
         }
@@ -252,7 +304,7 @@ fn operation(
             *open_scopes = left.ok_or("scope_end without scope_begin; remove it or open a scope before")?;
             Operation::ScopeEnd
         }
-        Op::Control => return control(&mut entries, number).map(|_| Step::Nothing),
+        Op::Control => return control(&mut entries, number).map(|_| Step::Control),
         Op::Header => return Err("a second header; a file holds one trace, so remove it".into()),
         Op::Done => return bare(&mut entries, "done").map(|()| Step::Done),
     };

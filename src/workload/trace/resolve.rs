@@ -3,7 +3,8 @@
 use super::json::Fault;
 use crate::id::{BufferId, Symbol, TaskId};
 use crate::nearest::nearest;
-use crate::workload::{Region, Symbols};
+use crate::workload::symbols::Hashed;
+use crate::workload::{NewBuffer, Region, Symbols};
 
 /// A task that has no such name yet.
 const NOBODY: u64 = u64::MAX;
@@ -51,7 +52,13 @@ impl Names {
 
     /// An earlier task by its number.
     pub fn task_by_id(&self, id: u64) -> Result<TaskId, Fault> {
-        if id < self.tasks { Ok(TaskId(id)) } else { Err(self.not_earlier(id)) }
+        self.earlier(id).ok_or_else(|| self.not_earlier(id))
+    }
+
+    /// An earlier task by its number, if there is one.
+    #[inline]
+    pub fn earlier(&self, id: u64) -> Option<TaskId> {
+        (id < self.tasks).then_some(TaskId(id))
     }
 
     /// The latest earlier task of a name; a task without a name is called `task<id>`.
@@ -70,13 +77,40 @@ impl Names {
         self.sizes[buffer.0 as usize] = Some(bytes);
     }
 
+    /// Binds the names of buffers that a task allocates.
+    #[inline]
+    pub fn bind_all(&mut self, allocated: &[NewBuffer]) {
+        for new in allocated {
+            self.bind(new.buffer, new.bytes);
+        }
+    }
+
     /// The number of a buffer name, which need not be bound yet.
     pub fn buffer_name(&mut self, name: &str) -> BufferId {
-        let Symbol(number) = self.buffers.intern(name);
+        let symbol = self.buffers.intern(name);
+        self.as_buffer(symbol)
+    }
+
+    /// As [`Names::buffer_name`]; `None` when the name is not UTF-8.
+    #[inline]
+    pub fn buffer(&mut self, name: Hashed<'_>) -> Option<BufferId> {
+        let symbol = self.buffers.intern_hashed(name)?;
+        Some(self.as_buffer(symbol))
+    }
+
+    #[inline]
+    fn as_buffer(&mut self, Symbol(number): Symbol) -> BufferId {
         if self.sizes.len() <= number as usize {
             self.sizes.push(None);
         }
         BufferId(number)
+    }
+
+    /// All of the buffer bound to a name, if one is.
+    #[inline]
+    pub fn bound(&self, name: Hashed<'_>) -> Option<Region> {
+        let Symbol(number) = self.buffers.find_hashed(name)?;
+        Some(Region::range(BufferId(number), 0, self.sizes[number as usize]?))
     }
 
     /// All of the buffer bound to a name.

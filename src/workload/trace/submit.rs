@@ -95,9 +95,7 @@ impl Line<'_> {
             None => {}
         }
         task.kernel = task.kernel.or(task.name);
-        for new in &task.allocates {
-            self.names.bind(new.buffer, new.bytes);
-        }
+        self.names.bind_all(&task.allocates);
         self.names.submitted(task.name);
         Ok(())
     }

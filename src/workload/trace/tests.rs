@@ -371,3 +371,132 @@ fn real_traces_have_the_tasks_that_their_description_says() {
         assert_eq!(trace.controls().expect("valid"), []);
     }
 }
+
+/// A program with every kind of operation and field, many times.
+fn long_program() -> String {
+    let mut text = String::from(HEADER);
+    for number in 0..3000_u64 {
+        let lines = [
+            format!("{{\"op\":\"buffer\",\"id\":\"b{number}\",\"bytes\":4096}}"),
+            "{\"op\":\"scope_begin\"}".into(),
+            format!(
+                "{{\"op\":\"submit\",\"kernel\":\"k{}\",\"worker_type\":\"CUBE\",\"in\":[[\"b{number}\",0,64],[\"b0\",64,8,2,99]],\
+                 \"new\":[[\"P\",256]],\"params\":{{\"m\":{number},\"n\":8}}}}",
+                number % 7
+            ),
+            format!(
+                "{{\"op\":\"submit\",\"name\":\"n{number}\",\"cycles\":{},\"deps\":[{}],\"out\":[[\"P\",0,256]],\"out_bytes\":5,\
+                 \"blocks\":2}}",
+                number * 1_234_567,
+                number * 3
+            ),
+            String::new(),
+            format!("{{\"op\":\"submit\",\"kernel\":\"k\\u0041\",\"routine\":\"r{number}\",\"parent\":{number}}}"),
+            "{\"op\":\"scope_end\"}".into(),
+        ];
+        lines.iter().for_each(|line| writeln!(text, "{line}").expect("memory"));
+    }
+    text
+}
+
+/// Everything that a source says, operation by operation.
+fn told(source: &mut dyn Source) -> Result<Vec<(Operation, Submit, Option<u64>)>, WorkloadError> {
+    let (mut found, mut task) = (Vec::new(), Submit::default());
+    while let Some(operation) = source.next(&mut task)? {
+        let data = if operation == Operation::Submit { task.clone() } else { Submit::default() };
+        found.push((operation, data, source.line()));
+    }
+    Ok(found)
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+#[test]
+fn reading_ahead_gives_the_same_as_reading_along() {
+    let text = long_program();
+    let mut along = Reader::new(Box::new(Cursor::new(text.clone().into_bytes())), "t.jsonl").expect("a header");
+    let expected = told(&mut along).expect("valid");
+    for bytes in [packed(&text), text.into_bytes()] {
+        let mut ahead = Ahead::new(Box::new(Cursor::new(bytes)), "t.jsonl").expect("a header");
+        assert_eq!(told(&mut ahead).expect("valid"), expected);
+        let names =
+            |symbols: &crate::workload::Symbols| symbols.iter().map(|(_, name)| name.into()).collect::<Vec<String>>();
+        assert_eq!(names(ahead.symbols()), names(along.symbols()));
+        assert_eq!(names(ahead.buffers()), names(along.buffers()));
+        assert_eq!(ahead.next(&mut Submit::default()).expect("the end stays the end"), None);
+    }
+}
+
+#[test]
+fn reading_ahead_tells_mistakes_where_they_stand() {
+    let text = long_program() + "{\"op\":\"submit\",\"deps\":[9000]}\n";
+    let along = Reader::new(Box::new(Cursor::new(text.clone().into_bytes())), "t.jsonl").expect("a header");
+    let expected = told(&mut { along }).expect_err("a mistake").to_string();
+    assert!(expected.starts_with("t.jsonl:21002: field \"deps\": task 9000 cannot wait for itself"), "{expected}");
+    let mut ahead = Ahead::new(Box::new(Cursor::new(packed(&text))), "t.jsonl").expect("a header");
+    assert_eq!(told(&mut ahead).expect_err("the same mistake").to_string(), expected);
+    assert_eq!(ahead.line(), Some(21_001), "everything before it was given out");
+    let mut cut = packed(&text);
+    cut.truncate(cut.len() / 2);
+    let mut ahead = Ahead::new(Box::new(Cursor::new(cut)), "t.jsonl").expect("a header");
+    assert!(told(&mut ahead).expect_err("cut off").to_string().contains("the gzip data end too early"));
+    drop(Ahead::new(Box::new(Cursor::new(text.into_bytes())), "t.jsonl").expect("nobody waits for the rest"));
+}
+
+#[test]
+fn lines_mean_the_same_however_they_are_written() {
+    let text = long_program();
+    let usual = told(&mut Reader::new(Box::new(Cursor::new(text.clone())), "t.jsonl").expect("a header"));
+    let spaced = text.replace("{\"op\":\"submit\"", "{ \"op\" : \"submit\" ");
+    let other = told(&mut Reader::new(Box::new(Cursor::new(spaced)), "t.jsonl").expect("a header"));
+    assert_eq!(usual.expect("valid"), other.expect("valid"));
+    let mistakes = [
+        r#""deps":[0]"#,
+        r#""deps":[01]"#,
+        r#""deps":[1.5]"#,
+        r#""cycles":18446744073709551616"#,
+        r#""cycles":-1"#,
+        r#""in":[["A",0,101]]"#,
+        r#""in":[["A",18446744073709551615,2]]"#,
+        r#""in":[["B",0,1]]"#,
+        r#""in":[["A",0,8,2,4]]"#,
+        r#""blocks":0"#,
+        r#""blocks":4294967296"#,
+        r#""params":{"m":1,"m":2}"#,
+        r#""worker_type":"CUBES""#,
+        "\"kernel\":\"a\u{1}\"",
+        r#""kernel":"a","kernel":"b""#,
+        r#""in":[["A",0,1]],"in":[]"#,
+    ];
+    let declared = format!("{HEADER}{{\"op\":\"buffer\",\"id\":\"A\",\"bytes\":100}}\n");
+    for mistake in mistakes {
+        let line = format!("{declared}{{\"op\":\"submit\",{mistake}}}");
+        let message = |end: &str| read(format!("{line}{end}")).expect_err(mistake).to_string();
+        assert_eq!(message("\n"), message(" \n"), "{mistake}");
+    }
+}
+
+#[test]
+fn a_header_may_count_the_timed_commands() {
+    let header = |count: u32| HEADER.replace("}\n", &format!(",\"controls\":{count}}}\n"));
+    let control = "{\"op\":\"control\",\"at\":3,\"cmd\":\"pause\"}\n";
+    let task = "{\"op\":\"submit\"}\n";
+    let found = |text: String| {
+        let stdin = Stdin::from_reader("t.jsonl", Box::new(Cursor::new(text.into_bytes())));
+        stdin
+            .controls()
+            .map(|controls| controls.len())
+            .and_then(|controls| told(stdin.open()?.as_mut()).map(|operations| (controls, operations.len())))
+    };
+    assert_eq!(found(format!("{}\n{control}{control}{task}", header(2))).expect("right"), (2, 1));
+    assert_eq!(found(format!("{}{task}", header(0))).expect("right"), (0, 1));
+    assert_eq!(found(format!("{HEADER}{control}{task}{control}")).expect("anywhere"), (2, 1));
+    let wrong = |text: String| found(text).expect_err("a wrong number").to_string();
+    assert!(wrong(format!("{}{control}{task}", header(2))).starts_with("t.jsonl:3: fewer controls"));
+    assert!(wrong(format!("{}{control}", header(2))).starts_with("t.jsonl:2: fewer controls"));
+    assert!(wrong(format!("{}{control}{task}{control}", header(1))).starts_with("t.jsonl:4: a control that"));
+}

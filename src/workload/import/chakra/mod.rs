@@ -37,6 +37,25 @@ struct Node<'a> {
     micros: Real,
     #[serde(default)]
     is_cpu_op: Option<bool>,
+    #[serde(alias = "attrs", default, borrow)]
+    attr: Vec<Attribute<'a>>,
+}
+
+/// A named value; only booleans matter here.
+#[derive(Deserialize)]
+struct Attribute<'a> {
+    #[serde(default, borrow)]
+    name: Cow<'a, str>,
+    #[serde(rename = "boolVal", alias = "bool_val", default)]
+    is_true: bool,
+}
+
+impl Node<'_> {
+    /// Whether the node ran on the host; it is said beside the other fields or among the attributes.
+    fn runs_on_host(&self) -> bool {
+        let attribute = || self.attr.iter().find(|attribute| attribute.name == "is_cpu_op");
+        self.is_cpu_op.unwrap_or_else(|| attribute().is_some_and(|attribute| attribute.is_true))
+    }
 }
 
 /// 1 metadata, 2 and 3 memory, 4 computation, 5 to 7 communication.
@@ -147,7 +166,7 @@ fn kind(node: &Node<'_>) -> Option<TaskType> {
     match node.kind.0 {
         1 => Some(TaskType::None),
         2 | 3 | 5..=7 => Some(TaskType::Accelerator),
-        _ if node.is_cpu_op == Some(true) => Some(TaskType::AiCpu),
+        _ if node.runs_on_host() => Some(TaskType::AiCpu),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 const REMEDY: &str =
@@ -100,13 +101,37 @@ impl File<'_> {
     }
 }
 
-/// Reads a file: an object, or a bare array whose end may be missing.
+/// Reads a file: an object, or a bare array whose end may be missing. Slices that begin and end with an event each become
+/// complete ones.
 pub fn file(input: &Input) -> Result<File<'_>, WorkloadError> {
     let start = input.bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
-    if input.bytes.get(start) != Some(&b'[') {
-        return input.json(REMEDY);
+    let mut file = if input.bytes.get(start) == Some(&b'[') {
+        File { events: bare_events(input, start)?, other: Value::Null }
+    } else {
+        input.json(REMEDY)?
+    };
+    complete(&mut file.events);
+    Ok(file)
+}
+
+/// Makes a complete event of every beginning (`B`) and the end (`E`) that belongs to it on the same thread.
+fn complete(events: &mut [Event<'_>]) {
+    let mut open: HashMap<(Key, Key), Vec<usize>> = HashMap::new();
+    for place in 0..events.len() {
+        let event = &events[place];
+        match &*event.ph {
+            "B" => open.entry((event.pid.clone(), event.tid.clone())).or_default().push(place),
+            "E" => {
+                let end = event.ts.0;
+                let begun = open.get_mut(&(event.pid.clone(), event.tid.clone())).and_then(Vec::pop);
+                if let Some(begun) = begun.map(|begun| &mut events[begun]) {
+                    begun.ph = Cow::Borrowed("X");
+                    begun.dur = Real((end - begun.ts.0).max(0.0));
+                }
+            }
+            _ => {}
+        }
     }
-    bare_events(input, start).map(|events| File { events, other: Value::Null })
 }
 
 /// The events of an array that begins at a byte.

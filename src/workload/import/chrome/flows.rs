@@ -26,7 +26,7 @@ pub fn edges(events: &[Event<'_>], groups: &Groups<'_>) -> Vec<(u64, u64)> {
     tracks.values_mut().for_each(|track| track.sort_by(|left, right| left.start.total_cmp(&right.start)));
     let mut begun: HashMap<(&str, &str, &Key), u64> = HashMap::new();
     let mut found = Vec::new();
-    for event in events.iter().filter(|event| matches!(&*event.name, "dependency" | "dep") || event.cat == "dep") {
+    for event in flows(events) {
         let Some(track) = tracks.get(&(&event.pid, &event.tid)) else { continue };
         let flow = (&*event.name, &*event.cat, &event.id);
         match &*event.ph {
@@ -41,6 +41,19 @@ pub fn edges(events: &[Event<'_>], groups: &Groups<'_>) -> Vec<(u64, u64)> {
         }
     }
     found
+}
+
+/// Events of flows in the order of time, beginnings first: those that say that they are dependencies, or all if none does.
+fn flows<'a>(events: &'a [Event<'a>]) -> Vec<&'a Event<'a>> {
+    let is_flow = |event: &&Event<'_>| matches!(&*event.ph, "s" | "t" | "f");
+    let is_dependency = |event: &&Event<'_>| matches!(&*event.name, "dependency" | "dep") || event.cat == "dep";
+    let mut flows: Vec<&Event<'_>> = events.iter().filter(is_flow).collect();
+    if flows.iter().any(is_dependency) {
+        flows.retain(is_dependency);
+    }
+    let is_end = |event: &Event<'_>| event.ph != "s";
+    flows.sort_by(|left, right| left.ts.0.total_cmp(&right.ts.0).then(is_end(left).cmp(&is_end(right))));
+    flows
 }
 
 /// The run in which a flow ends: where two touch, the later.

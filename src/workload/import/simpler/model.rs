@@ -1,14 +1,13 @@
 //! The files of the simpler runtime as they are written.
 
 use super::super::number::{Real, Whole};
-use serde::Deserialize;
-use std::borrow::Cow;
+use super::super::text::Text;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use std::collections::HashMap;
-
-type Text<'a> = Cow<'a, str>;
+use std::fmt;
 
 /// `deps.json`.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Deps<'a> {
     #[serde(borrow)]
     pub tasks: Vec<Task<'a>>,
@@ -19,7 +18,7 @@ pub struct Deps<'a> {
 }
 
 /// A task: which kernels it runs on cube and vectors (-1 is none), and its arguments.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Task<'a> {
     pub task_id: Whole,
     #[serde(borrow)]
@@ -34,7 +33,7 @@ pub struct Task<'a> {
 }
 
 /// An argument; offsets, shape and strides count elements.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Arg<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Text<'a>,
@@ -49,7 +48,7 @@ pub struct Arg<'a> {
 }
 
 /// Memory that arguments name.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Tensor<'a> {
     pub tensor_id: Whole,
     pub buffer_addr: Whole,
@@ -59,21 +58,50 @@ pub struct Tensor<'a> {
 }
 
 /// A dependency that the runtime found.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Edge<'a> {
     pub pred: Whole,
     pub succ: Whole,
     #[serde(borrow)]
     pub source: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub flags: Option<Vec<Text<'a>>>,
+    flags: Option<Flags>,
     pub tensor_id: Option<Whole>,
+}
+
+/// What an edge is for, from a list of words.
+#[derive(Clone, Copy)]
+struct Flags {
+    wait: bool,
+}
+
+impl<'de> Deserialize<'de> for Flags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flags, D::Error> {
+        deserializer.deserialize_seq(FlagsVisitor)
+    }
+}
+
+struct FlagsVisitor;
+
+impl<'de> Visitor<'de> for FlagsVisitor {
+    type Value = Flags;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of flags such as \"wait\"")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Flags, A::Error> {
+        let mut flags = Flags { wait: false };
+        while let Some(flag) = list.next_element::<Text<'_>>()? {
+            flags.wait |= &*flag == "wait";
+        }
+        Ok(flags)
+    }
 }
 
 impl Edge<'_> {
     /// Whether the consumer waits; other edges only keep memory alive.
     pub fn waits(&self) -> bool {
-        self.flags.as_ref().is_none_or(|flags| flags.iter().any(|flag| flag == "wait"))
+        self.flags.is_none_or(|flags| flags.wait)
     }
 
     /// Whether the producer made the tensor.
@@ -88,14 +116,14 @@ impl Edge<'_> {
 }
 
 /// `name_map.json`.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct NameMap {
     #[serde(default)]
     pub callable_id_to_name: HashMap<String, String>,
 }
 
 /// `chip_swimlane_records.json`, as much of it as tells durations.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Records<'a> {
     #[serde(borrow)]
     pub metadata: Metadata<'a>,
@@ -105,7 +133,7 @@ pub struct Records<'a> {
 }
 
 /// What the records were measured with.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Metadata<'a> {
     pub clock_freq_hz: Real,
     #[serde(default, borrow)]
@@ -113,7 +141,7 @@ pub struct Metadata<'a> {
 }
 
 /// A line of `scope_stats.jsonl` behind the first.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 pub struct Boundary<'a> {
     #[serde(borrow)]
     pub phase: Text<'a>,
@@ -124,12 +152,12 @@ pub struct Boundary<'a> {
 
 /// Bytes of an element; unknown types count as 4.
 pub fn element_bytes(dtype: Option<&str>) -> u64 {
-    let name = dtype.unwrap_or("").to_ascii_uppercase();
+    let name = dtype.unwrap_or("");
     let bits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    let bits: String = bits.chars().take_while(char::is_ascii_digit).collect();
-    match bits.parse::<u64>() {
+    let length = bits.bytes().take_while(u8::is_ascii_digit).count();
+    match bits[..length].parse::<u64>() {
         Ok(bits) if (1..=128).contains(&bits) => bits.div_ceil(8),
-        _ if name == "BOOL" => 1,
+        _ if name.eq_ignore_ascii_case("bool") => 1,
         _ => 4,
     }
 }

@@ -3,14 +3,15 @@
 use super::super::Options;
 use super::super::file::{Input, shown};
 use super::super::number::Whole;
-use super::super::sketch::{Places, Sketch};
+use super::super::sketch::{FastMap, Places, Sketch};
 use super::model::{Arg, Deps, Edge, NameMap, Task, Tensor, element_bytes};
 use super::regions::regions;
 use super::scopes::Home;
 use super::times::Times;
 use crate::id::TaskType;
 use crate::workload::{NewBuffer, Submit, Units};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Tasks, memory and edges, put together.
 pub struct Plan<'a> {
@@ -18,9 +19,11 @@ pub struct Plan<'a> {
     sketch: Sketch,
     places: Places<u64>,
     homes: Vec<Home>,
-    tensors: HashMap<u64, &'a Tensor<'a>>,
+    tensors: FastMap<u64, &'a Tensor<'a>>,
     /// Tensors by the task that made them.
-    created: BTreeMap<u64, BTreeSet<u64>>,
+    created: FastMap<u64, Vec<u64>>,
+    /// Names of kernel triples.
+    kernels: FastMap<&'a [i64], Rc<str>>,
     infer: bool,
     counts: Counts,
 }
@@ -38,9 +41,13 @@ struct Counts {
 
 impl<'a> Plan<'a> {
     pub fn new(deps: &'a Deps<'a>, input: &Input, infer: bool) -> Plan<'a> {
-        let mut created: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        let mut created: FastMap<u64, Vec<u64>> = FastMap::default();
         for edge in deps.edges.iter().filter(|edge| edge.is_creator()) {
             created.entry(edge.pred.0).or_default().extend(edge.tensor_id.map(|Whole(tensor)| tensor));
+        }
+        for tensors in created.values_mut() {
+            tensors.sort_unstable();
+            tensors.dedup();
         }
         Plan {
             deps,
@@ -49,6 +56,7 @@ impl<'a> Plan<'a> {
             homes: Vec::with_capacity(deps.tasks.len()),
             tensors: deps.tensors.iter().map(|tensor| (tensor.tensor_id.0, tensor)).collect(),
             created,
+            kernels: FastMap::default(),
             infer,
             counts: Counts::default(),
         }
@@ -73,7 +81,9 @@ impl<'a> Plan<'a> {
                 .ok()
                 .filter(|&blocks| blocks > 0)
                 .ok_or_else(|| format!("task {}: block_num {blocks}; it must be from 1 to 2^32 - 1", Home::of(id)))?;
-            self.add(id, &kernel(&task.kernel_ids, names), |submit| {
+            let triple = task.kernel_ids.as_slice();
+            let name = Rc::clone(self.kernels.entry(triple).or_insert_with(|| kernel(triple, names).into()));
+            self.add(id, &name, |submit| {
                 (submit.kind, submit.units, submit.cost, submit.blocks) = (Some(kind), units, cost, blocks);
             })?;
             self.counts.without_size += self.unsized_outputs(task);
@@ -87,15 +97,14 @@ impl<'a> Plan<'a> {
     /// Tasks that are producers of edges but not in the list. Their ids lie between those of their ring, or they created a
     /// tensor; others dangle.
     fn allocs(&mut self) -> Result<BTreeSet<u64>, String> {
-        let listed: BTreeSet<u64> = self.deps.tasks.iter().map(|task| task.task_id.0).collect();
+        let mut listed: Vec<u64> = self.deps.tasks.iter().map(|task| task.task_id.0).collect();
+        listed.sort_unstable();
         let mut allocs = BTreeSet::new();
         for edge in &self.deps.edges {
             let (Whole(id), consumer) = (edge.pred, edge.succ.0);
-            if listed.contains(&id) || allocs.contains(&id) {
-                continue;
-            }
-            let ring_end = id | u64::from(u32::MAX);
-            if !self.created.contains_key(&id) && listed.range(id..=ring_end).next().is_none() {
+            let Err(place) = listed.binary_search(&id) else { continue };
+            let is_in_ring = listed.get(place).is_some_and(|&later| later <= id | u64::from(u32::MAX));
+            if !self.created.contains_key(&id) && !is_in_ring {
                 return Err(format!(
                     "an edge to task {} names task {id}, which the file does not have; add it or remove the edge",
                     Home::of(consumer)
@@ -131,7 +140,7 @@ impl<'a> Plan<'a> {
 
     /// Outputs of which no edge tells the tensor.
     fn unsized_outputs(&self, task: &Task<'_>) -> u64 {
-        let outputs = task.args.iter().filter(|arg| arg.kind == "OUTPUT").count() as u64;
+        let outputs = task.args.iter().filter(|arg| &*arg.kind == "OUTPUT").count() as u64;
         let known = self.created.get(&task.task_id.0).map_or(0, |tensors| tensors.len() as u64);
         outputs.saturating_sub(known)
     }

@@ -43,7 +43,7 @@ pub fn boundaries(input: &Input) -> Result<Vec<Boundary<'_>>, WorkloadError> {
         let wrong = |what: String| input.error_in(index as u64 + 1, format!("{what}; {REMEDY}"));
         let boundary: Boundary<'_> =
             serde_json::from_slice(line).map_err(|error| wrong(super::super::file::shown(&error.to_string())))?;
-        if boundary.phase != "begin" && boundary.phase != "end" {
+        if &*boundary.phase != "begin" && &*boundary.phase != "end" {
             return Err(wrong(format!(
                 "phase \"{}\" is neither begin nor end",
                 super::super::file::shown(&boundary.phase)
@@ -61,7 +61,7 @@ pub fn boundaries(input: &Input) -> Result<Vec<Boundary<'_>>, WorkloadError> {
 pub fn merged(homes: &[Home], boundaries: &[Boundary<'_>]) -> Option<Vec<Operation>> {
     let (mut operations, mut depth, mut next) = (Vec::with_capacity(homes.len() + boundaries.len()), 0, 0);
     let cross = |operations: &mut Vec<Operation>, depth: &mut u32, boundary: &Boundary<'_>| {
-        let is_begin = boundary.phase == "begin";
+        let is_begin = &*boundary.phase == "begin";
         *depth = if is_begin { *depth + 1 } else { depth.checked_sub(1)? };
         operations.push(if is_begin { Operation::ScopeBegin } else { Operation::ScopeEnd });
         (*depth <= MAX_SCOPES).then_some(())

@@ -2,11 +2,10 @@
 
 use super::super::file::Input;
 use super::super::number::Real;
-use super::super::sketch::cycles;
+use super::super::sketch::{FastMap, cycles};
 use super::model::Records;
 use crate::id::TaskType;
 use crate::workload::{Cost, WorkloadError};
-use std::collections::HashMap;
 
 const REMEDY: &str =
     "records have metadata.clock_freq_hz and aicore_tasks with [core, task, register id, start, end, …]";
@@ -21,7 +20,7 @@ struct Runs {
 
 /// Durations by the runtime's task ids.
 pub struct Times {
-    runs: HashMap<u64, Runs>,
+    runs: FastMap<u64, Runs>,
     /// Cycles of a tick.
     scale: f64,
 }
@@ -34,7 +33,7 @@ impl Times {
         if clock <= 0.0 {
             return Err(input.error(format!("metadata.clock_freq_hz = {clock}; it must be above 0")));
         }
-        let mut runs: HashMap<u64, Runs> = HashMap::new();
+        let mut runs: FastMap<u64, Runs> = FastMap::default();
         for row in &records.aicore_tasks {
             let [core, task, _, start, end, ..] = row[..] else {
                 return Err(input.error(format!("an entry of aicore_tasks has {} numbers; {REMEDY}", row.len())));
@@ -42,7 +41,7 @@ impl Times {
             let Some(ticks) = end.0.checked_sub(start.0) else {
                 return Err(input.error(format!("task {} ends at {} before it starts at {}", task.0, end.0, start.0)));
             };
-            let is_cube = records.metadata.core_types.get(core.0 as usize).is_some_and(|kind| kind == "aic");
+            let is_cube = records.metadata.core_types.get(core.0 as usize).is_some_and(|kind| &**kind == "aic");
             let known = runs.entry(task.0).or_default();
             let (sum, count) = if is_cube { &mut known.cube } else { &mut known.vector };
             *sum = sum.saturating_add(ticks);

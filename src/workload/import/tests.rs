@@ -1,0 +1,67 @@
+//! Dialects of formats, as other programs write them.
+
+use super::{Edges, Options, open_stream};
+use crate::id::{Symbol, TaskType};
+use crate::workload::{Cost, Program};
+use std::io::Cursor;
+
+fn read_with(text: &str, edges: Option<Edges>) -> Program {
+    let options = Options { edges, clock_mhz: 1.0, ..Options::default() };
+    let workload = open_stream("input", Box::new(Cursor::new(text.to_owned())), &options);
+    Program::load(workload.unwrap_or_else(|error| panic!("{error}")).as_ref()).expect("it was read before")
+}
+
+fn read(text: &str) -> Program {
+    read_with(text, None)
+}
+
+/// Name, kernel, cycles and producers of every task.
+fn shown(program: &Program) -> Vec<String> {
+    let name = |symbol: Option<Symbol>| symbol.map_or("", |symbol| program.symbols().name(symbol));
+    let tasks = program.tasks().iter().map(|task| {
+        let cycles = task.cost.map_or(0, |cost| match cost {
+            Cost::Cycles(cycles) => cycles,
+            Cost::PerKind { cube, .. } => cube,
+        });
+        let producers: Vec<u64> = task.deps.iter().map(|producer| producer.0).collect();
+        format!("{} {} {cycles} {producers:?}", name(task.name), name(task.kernel))
+    });
+    tasks.collect()
+}
+
+#[test]
+fn workflows_before_version_1_5_hold_runtime_and_files_in_the_task() {
+    let tasks = r#"{"name":"split","id":"ID1","children":["PARENT"],"runtimeInSeconds":1.5,"cores":2.0,
+        "command":{"program":"cut","arguments":[]},"files":[{"link":"output","name":"f","sizeInBytes":10}]},
+        {"name":"merge_02","id":"ID2","parents":["FIRST"],"runtime":2,"files":[{"link":"input","name":"f","size":10}]}"#;
+    let workflow =
+        |tasks: &str, list: &str| format!("{{\"schemaVersion\":\"1.4\",\"workflow\":{{\"{list}\":[{tasks}]}}}}");
+    let by_id = tasks.replace("PARENT", "ID2").replace("FIRST", "ID1");
+    assert_eq!(shown(&read(&workflow(&by_id, "tasks"))), ["ID1 cut 1500000 []", "ID2 merge 2000000 [0]"]);
+    let by_name = tasks.replace("PARENT", "merge_02").replace("FIRST", "split");
+    let read = read(&workflow(&by_name, "jobs"));
+    assert_eq!(shown(&read), ["split cut 1500000 []", "merge_02 merge 2000000 [0]"]);
+    let files = read_with(&workflow(&by_id, "tasks"), Some(Edges::Files));
+    assert_eq!((files.tasks()[0].writes.len(), files.tasks()[1].reads[0].row_bytes), (1, 10));
+}
+
+#[test]
+fn slices_of_two_events_are_tasks_and_flows_may_stand_in_any_order() {
+    let events = r#"[{"name":"a","ph":"B","pid":1,"tid":0,"ts":1},{"ph":"f","id":1,"name":"x","pid":1,"tid":1,"ts":7},
+        {"name":"b","ph":"B","pid":1,"tid":1,"ts":7},{"ph":"E","pid":1,"tid":0,"ts":6},{"ph":"E","pid":1,"tid":1,"ts":9},
+        {"ph":"E","pid":1,"tid":1,"ts":10},{"ph":"s","id":1,"name":"x","pid":1,"tid":0,"ts":6}"#;
+    assert_eq!(shown(&read(events)), ["t0 a 5 []", "t1 b 2 [0]"]);
+    let named = events.replace("\"ts\":7},\n", "\"ts\":7},{\"ph\":\"s\",\"name\":\"dep\",\"id\":9,\"ts\":1},\n");
+    assert_eq!(shown(&read(&named)), ["t0 a 5 []", "t1 b 2 []"], "only what says that it is a dependency");
+}
+
+#[test]
+fn attributes_of_chakra_nodes_in_json_say_what_runs_on_the_host() {
+    let nodes = r#"{"workload_graph":[{"id":"0","name":"x","type":"COMP_NODE","durationMicros":"3",
+        "attr":[{"name":"num_ops","int64Val":"5"},{"name":"is_cpu_op","boolVal":true}]},
+        {"id":"1","name":"y","type":"COMP_NODE","dataDeps":["0"],"attr":[{"name":"is_cpu_op","boolVal":false}]}]}"#;
+    let program = read(nodes);
+    assert_eq!(shown(&program), ["n0 x 3 []", "n1 y 0 [0]"]);
+    let kinds: Vec<_> = program.tasks().iter().map(|task| task.kind).collect();
+    assert_eq!(kinds, [Some(TaskType::AiCpu), Some(TaskType::Vector)]);
+}
