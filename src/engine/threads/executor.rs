@@ -48,7 +48,7 @@ pub(super) fn idle<K: Kernels>(core: &Core<'_, K>, me: usize, stats: &mut Stats,
         return;
     }
     stats.parks += 1;
-    if core.sleepers.sleep(me) == Slept::Last {
+    if core.sleepers.sleep_telling(me, || core.kernels.all_but_one_sleep()) == Slept::Last {
         core.all_idle(me);
     }
 }
