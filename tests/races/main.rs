@@ -1,11 +1,13 @@
-//! Small programs on real threads, for tools that watch every access to memory: `scripts/miri.sh` and `scripts/tsan.sh`.
+//! Programs on real threads: stress, and small ones for tools that watch every access to memory (`scripts/miri.sh`, `scripts/tsan.sh`).
 //!
 //! Each runs every part of the threaded engine that shares memory: free mode with and without scheduler threads, deterministic mode,
 //! kernels on numbers, embedded programs, and tasks that fail. The sizes suit the tool.
 
 #![expect(unsafe_code, reason = "kernels that write plain memory, so that a race is one")]
 
-use ptosim::config::Machine;
+mod stress;
+mod witness;
+
 use ptosim::engine::RunError;
 use ptosim::engine::execute::{Numbers, verify};
 use ptosim::engine::threads::{Call, KernelError, Kernels, Options, run, run_deterministic};
@@ -15,9 +17,17 @@ use ptosim::runtime::Runtime;
 use ptosim::workload;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
+use witness::machine;
 
 /// Tasks of a program.
 const TASKS: usize = if cfg!(miri) { 48 } else { 3_000 };
+
+/// Scheduler threads to try.
+const SCHEDULERS: &[&str] = if cfg!(miri) {
+    &["scheduler.threads=0", "scheduler.threads=2"]
+} else {
+    &["scheduler.threads=0", "scheduler.threads=1", "scheduler.threads=3"]
+};
 
 /// Plain memory that every task writes: a race unless the engine orders a task behind the one before it.
 struct Plain(UnsafeCell<Vec<u64>>);
@@ -34,13 +44,6 @@ impl Kernels for Plain {
     }
 }
 
-fn machine(settings: &[&str]) -> Machine {
-    let mut machine = Machine::default();
-    machine.apply(&settings.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("settings of the test");
-    machine.validate().expect("settings of the test");
-    machine
-}
-
 fn in_order() -> Vec<u64> {
     (0..TASKS as u64).collect()
 }
@@ -48,8 +51,9 @@ fn in_order() -> Vec<u64> {
 #[test]
 fn the_tasks_of_a_chain_see_what_the_ones_before_wrote_in_plain_memory() {
     let workload = workload::open(&format!("chain:n={TASKS}")).expect("a generator");
-    for threads in ["scheduler.threads=0", "scheduler.threads=1", "scheduler.threads=3"] {
-        for window in ["limits.window=2", "limits.window=16"] {
+    let windows = if cfg!(miri) { &["limits.window=2"][..] } else { &["limits.window=2", "limits.window=16"] };
+    for threads in SCHEDULERS {
+        for window in windows {
             let plain = Plain(UnsafeCell::default());
             let options = Options { executors: Some(2), ..Options::default() };
             run(workload.as_ref(), &machine(&[threads, window]), &plain, &options, &mut ()).expect("a run");
@@ -72,7 +76,7 @@ fn deterministic_mode_orders_plain_memory_too() {
 fn numbers_are_right_in_a_heap_that_recycles() {
     let depth = if cfg!(miri) { 3 } else { 32 };
     let spec = format!("bgemm:batch=1,m=2,n=2,k={depth},tile=4,scope=step");
-    for threads in ["scheduler.threads=0", "scheduler.threads=2"] {
+    for threads in SCHEDULERS {
         let machine = machine(&["limits.heap=256", "limits.window=8", threads]);
         let workload = workload::open(&spec).expect("a generator");
         let numbers = Arc::new(Numbers::new(&spec, &machine).expect("memory for the heap"));
@@ -94,7 +98,7 @@ fn a_task_that_fails_cancels_what_depends_on_it_on_all_threads() {
     let path = folder.path().join("faults.jsonl");
     std::fs::write(&path, trace).expect("a trace");
     let workload = workload::open(&path.to_string_lossy()).expect("a trace");
-    for threads in ["scheduler.threads=0", "scheduler.threads=2"] {
+    for threads in SCHEDULERS {
         let options = Options { executors: Some(2), ..Options::default() };
         let machine = machine(&["limits.window=8", threads]);
         let report = run(workload.as_ref(), &machine, &ptosim::engine::threads::Noop, &options, &mut ());
@@ -133,7 +137,7 @@ fn an_embedded_program_reads_what_its_kernels_wrote() {
 
 #[test]
 fn a_kernel_that_panics_ends_all_threads() {
-    let runtime = Runtime::builder().window(4).executors(2).kernel("bad", |_, _| panic!("on purpose"));
+    let runtime = Runtime::builder().window(4).heap(256).executors(2).kernel("bad", |_, _| panic!("on purpose"));
     let runtime = runtime.build().expect("settings that fit");
     let result = runtime.run(|session| (0..8).try_for_each(|_| session.submit("bad", &[]).map(|_| ())));
     assert!(matches!(result, Err(RunError::Kernel(_))), "{result:?}");

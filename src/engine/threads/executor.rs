@@ -94,6 +94,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
                 // With nothing to run it helps the schedulers, rather than wait for one of them to get a CPU.
                 self.hands.resolve(core, slot);
             } else {
+                self.hands.pay(core);
                 // Ordering: Relaxed; a hint for the choice of whom to wake.
                 core.least[self.me - 1 - core.setup.schedulers].store(self.share.clock(), Relaxed);
                 idle(core, self.me, &mut self.hands.stats, || core.has_ready() || !core.ended.is_empty());
@@ -210,7 +211,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         }));
         if let Some(start) = sampled {
             let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.hands.stats.start_to_end.saturating_record(nanoseconds);
+            self.hands.stats.start_to_end.record(nanoseconds);
         }
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {
@@ -227,7 +228,10 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let (core, stats) = (self.core, &mut self.hands.stats);
         let mut last = 0;
         for span in spans {
-            stats.ran(kernel, span.worker, span.end - span.start, span.end);
+            stats.ran(span.worker, span.end - span.start, span.end);
+            if core.setup.by_kernel {
+                stats.ran_kernel(kernel, span.end - span.start);
+            }
             last = last.max(span.end);
         }
         stats.blocks += 1;
@@ -259,8 +263,8 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     #[cold]
     fn started(&mut self, slot: SlotRef) -> Instant {
         let core = self.core;
-        let ready = core.moments[slot as usize].ready_ns.load(Relaxed); // Ordering: published with the task.
-        self.hands.stats.ready_to_start.saturating_record(core.nanoseconds().saturating_sub(ready));
+        let ready = core.samples[slot as usize].ready_ns.load(Relaxed); // Ordering: published with the task.
+        self.hands.stats.ready_to_start.record(core.nanoseconds().saturating_sub(ready));
         Instant::now()
     }
 
@@ -271,7 +275,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         core.faults.delay_completion();
         if core.window.slot(slot).task().0.is_multiple_of(SAMPLED) {
             // Ordering: Relaxed; the queue publishes it.
-            core.moments[slot as usize].ended_ns.store(core.nanoseconds(), Relaxed);
+            core.samples[slot as usize].ended_ns.store(core.nanoseconds(), Relaxed);
         }
         if core.setup.schedulers == 0 {
             self.hands.resolve(core, slot);

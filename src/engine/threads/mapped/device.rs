@@ -59,6 +59,7 @@ pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result
     let spin = options.spin.then_some(Spin { clock_mhz: machine.clock_mhz });
     let kernels = Remote { mapped: &mapped, spin, given_up: AtomicBool::new(false) };
     let setup = Setup::new(machine, &Options { executors: options.executors, ..Options::default() });
+    let setup = Setup { by_kernel: false, deferred: 0, ..setup };
     let faults = Faults::new(Inject::default(), machine.workers.total());
     let core = Core::over(mapped.window()?, machine, &kernels, setup, faults);
     let mut hands = Hands::new(&core, false);
