@@ -184,6 +184,13 @@ fn long_task(folder: &Path, cycles: u64) -> String {
     path.display().to_string()
 }
 
+/// Waits until everything is submitted.
+fn wait_for_submitted(window: &Path) {
+    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("submitter: done") {
+        std::thread::yield_now();
+    }
+}
+
 /// The number of a kernel, 72 bytes into each slot of 128, is overwritten while the task before it runs.
 #[test]
 fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
@@ -192,9 +199,7 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
     let trace = long_task(folder.path(), 500_000_000);
     let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
-    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("RUNNING") {
-        std::thread::yield_now();
-    }
+    wait_for_submitted(&window);
     let size = fs::metadata(&window).expect("the window").len();
     let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
     for place in (4096 + 72..size - 4).step_by(128) {
@@ -212,9 +217,7 @@ fn a_device_whose_kernels_never_end_notices_a_killed_submitter() {
     let device = start_device(&window, "--spin --set limits.window=8");
     let trace = long_task(folder.path(), u64::MAX / 2);
     let mut submitter = start(&format!("submit --window-file {} {trace}", window.display()));
-    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("RUNNING") {
-        std::thread::yield_now();
-    }
+    wait_for_submitted(&window);
     submitter.kill().expect("it lives");
     submitter.wait().expect("it is dead");
     let device = end(device);

@@ -12,10 +12,13 @@ use crate::window::{NONE, SlotRef, flag};
 use crossbeam_utils::Backoff;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Ended tasks that are worth waking a scheduler thread for.
 const BACKLOG: u64 = 4;
+
+/// A thread that gives its CPU away again and again stops looking after this time, however few rounds it made.
+const LONGEST_SPIN: Duration = Duration::from_millis(1);
 
 /// Most blocks in one turn, so that the end of the run is never far away.
 const TURN: u32 = 1024;
@@ -56,9 +59,14 @@ pub(super) fn idle<K: Kernels>(core: &Core<'_, K>, me: usize, stats: &mut Stats,
 /// Looks again and again for a while; true as soon as there is something.
 pub(super) fn spin_until(rounds: u32, found: &impl Fn() -> bool) -> bool {
     let backoff = Backoff::new();
+    let mut yielding_since = None;
     for _ in 0..rounds {
         if found() {
             return true;
+        }
+        // Where others want the CPU, every time it is given away may take them a while.
+        if backoff.is_completed() && yielding_since.get_or_insert_with(Instant::now).elapsed() > LONGEST_SPIN {
+            return false;
         }
         // Spins with growing pauses at first, then lets other threads of the host run.
         backoff.snooze();

@@ -121,15 +121,15 @@ impl Peer {
         let error = |what: String| Err(Mapped::error(&mapped.path, what));
         match doing {
             state::ABSENT if !self.attached => Ok(()),
-            state::DONE => Ok(()),
             state::FAILED => error("the submitter gave up".into()),
-            state::WORKING => {
+            // One that has submitted everything still waits for the device.
+            state::WORKING | state::DONE => {
                 self.attached = true;
                 if self.looked.elapsed() < LOOK {
                     return Ok(());
                 }
                 self.looked = Instant::now();
-                if is_locked_at(&self.lock) || mapped.get(At::SubmitterState) != state::WORKING {
+                if is_locked_at(&self.lock) || mapped.get(At::SubmitterState) != doing {
                     return Ok(());
                 }
                 error(format!("the submitter (process {}) died", mapped.get(At::SubmitterPid)))
