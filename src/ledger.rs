@@ -112,6 +112,13 @@ impl Running {
         }
     }
 
+    /// Writes the sums up to `now` to where they are kept.
+    #[inline]
+    fn note(&self, sums: &mut Sums, now: u64) {
+        *sums = self.closed;
+        sums[self.cause] += now - self.since;
+    }
+
     /// The sums up to `now`.
     #[inline]
     fn at(&self, now: u64) -> Sums {
@@ -314,6 +321,9 @@ impl Ledger {
     /// The block of a worker ended; `early` if the worker's own part had ended before.
     #[inline]
     pub fn ended(&mut self, worker: u32, early: bool) {
+        if !early && !self.has_costs {
+            return;
+        }
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if early {
@@ -321,8 +331,8 @@ impl Ledger {
         }
         if self.has_costs {
             book.ended = sums.completing.at(self.now);
+            book.ended_at = self.now;
         }
-        book.ended_at = self.now;
     }
 
     /// The worker is free again.
@@ -330,11 +340,11 @@ impl Ledger {
     pub fn freed(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
-        if self.now > book.ended_at {
+        if self.has_costs && self.now > book.ended_at {
             book.completed = sums.completing.at(self.now);
             book.waited = true;
         }
-        book.freed = sums.free.at(self.now);
+        sums.free.note(&mut book.freed, self.now);
         book.freed_at = self.now;
     }
 

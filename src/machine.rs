@@ -27,6 +27,14 @@ pub struct Worker {
     pub block: Block,
 }
 
+impl Worker {
+    /// When the block that it leads ends.
+    #[inline]
+    pub fn block_end(&self) -> u64 {
+        if self.block.crew.is_one() { self.clock } else { self.block.end }
+    }
+}
+
 /// A block on its way through the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Block {
@@ -36,7 +44,7 @@ pub struct Block {
     pub index: u32,
     /// When it was placed.
     pub placed: u64,
-    /// When it ends on its last worker.
+    /// When a MIX block ends on its last worker.
     pub end: u64,
     /// Who runs it.
     pub crew: Crew,
@@ -117,6 +125,29 @@ impl WorkerSet {
     #[inline]
     pub fn contains(&self, id: u32) -> bool {
         self.words[id as usize / 64] >> (id % 64) & 1 == 1
+    }
+
+    /// Takes out the first worker of the words from `word` on, and notes the word in which it was.
+    #[inline]
+    pub fn take_first(&mut self, word: &mut usize) -> Option<u32> {
+        while let Some(bits) = self.words.get_mut(*word) {
+            if *bits != 0 {
+                let id = *word as u32 * 64 + bits.trailing_zeros();
+                *bits &= *bits - 1;
+                return Some(id);
+            }
+            *word += 1;
+        }
+        None
+    }
+
+    /// Takes the workers of another set of the same size, which is empty then.
+    #[inline]
+    pub fn take_over(&mut self, other: &mut WorkerSet) {
+        for index in 0..self.words.len().min(other.words.len()) {
+            self.words[index] |= other.words[index];
+            other.words[index] = 0;
+        }
     }
 
     /// The first worker from `from` on that is in both sets.
@@ -258,6 +289,13 @@ impl Floor {
     pub fn n_free_for(&self, kind: TaskType) -> u32 {
         let any = self.free[WorkerType::Any as usize].count;
         own_type(kind).map_or(0, |own| self.free[own as usize].count + any)
+    }
+
+    /// Whether a worker is free that could take a block of the task type with this number, MIX and NONE aside.
+    #[inline]
+    pub fn has_free(&self, kind: usize) -> bool {
+        // Task types are MIX and then the types of workers in their order.
+        self.free[kind - 1].count + self.free[WorkerType::Any as usize].count > 0
     }
 
     /// Takes the free worker with the smallest `(clock, id)` among those that run this type.
@@ -403,11 +441,9 @@ pub fn capacity(workers: &Workers, kind: TaskType, units: Units) -> u32 {
 #[inline]
 #[must_use]
 pub fn own_type(kind: TaskType) -> Option<WorkerType> {
+    // Task types are MIX, then the types of workers in their order, then NONE.
     match kind {
-        TaskType::Cube => Some(WorkerType::Cube),
-        TaskType::Vector => Some(WorkerType::Vector),
-        TaskType::AiCpu => Some(WorkerType::AiCpu),
-        TaskType::Accelerator => Some(WorkerType::Accelerator),
         TaskType::Mix | TaskType::None => None,
+        _ => Some(WorkerType::ALL[kind as usize - 1]),
     }
 }

@@ -2,43 +2,45 @@
 //! placed block starts.
 
 use super::jobs::Job;
-use super::virtual_time::{EndOf, Sim, symbol};
+use super::virtual_time::{Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
-use crate::machine::Block;
 use crate::policy::{AfterEnd, End, Policy};
-use crate::sync::Word;
-use crate::window::{SlotRef, flag};
+use crate::sync::{Local, Word};
+use crate::window::{Slot, SlotRef, flag};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
+    /// Pickups that end now, and parts of MIX blocks that end before their block.
+    pub(super) fn collect_starts(&mut self) {
+        while let Some((_, class)) = self.pickups.pop_front_if(|&mut (start, _)| start == self.now) {
+            self.ledger.block_started(class);
+        }
+        while let Some(&Reverse((end, worker))) = self.parts.peek()
+            && end == self.now
+        {
+            self.parts.pop();
+            self.ledger.ended_early(worker);
+        }
+    }
+
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
     pub(super) fn collect_ends(&mut self) {
-        self.ends_now = false;
         let at_once = self.is_prompt && !self.has_faults && self.family.is_settled();
-        while let Some(&(start, class)) = self.pickups.front()
-            && start == self.now
-        {
-            self.pickups.pop_front();
-            self.ledger.block_started(class);
-        }
-        while let Some(&Reverse(next)) = self.ends.peek()
-            && next.end() == self.now
-        {
-            self.ends.pop();
-            let worker = next.worker();
-            if next.is_part() {
-                self.ledger.ended_early(worker);
-                continue;
+        while let Some(leader) = self.ends.take(self.now) {
+            self.observer.block_ends(WorkerId(leader), self.now);
+            let crew = &self.floor.worker(leader).block.crew;
+            if crew.is_one() {
+                self.ledger.ended(leader, false);
+            } else {
+                for &id in crew.ids() {
+                    self.ledger.ended(id, self.floor.worker(id).clock < self.now);
+                }
             }
-            self.observer.block_ends(WorkerId(worker), self.now);
-            for &id in self.floor.worker(worker).block.crew.ids() {
-                self.ledger.ended(id, self.floor.worker(id).clock < self.now);
-            }
-            self.push(Job::Complete(worker), at_once);
+            self.push(Job::Complete(leader), at_once);
         }
     }
 
@@ -97,29 +99,33 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         costs.edge.saturating_mul(self.window.count_consumers(slot))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_effect(&mut self, job: Job) {
         self.tell(job, JobStep::Done);
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),
-            Job::Join(slot) => self.finish(slot, None),
-            Job::Complete(worker) => {
-                let block = &self.floor.worker(worker).block;
-                let slot = block.slot;
-                self.tally.end_to_completed.record(self.now - block.end);
-                if block.crew.is_one() {
-                    self.free(worker);
-                } else {
-                    { block.crew }.ids().iter().for_each(|&id| self.free(id));
-                }
-                let to_finish = &self.window.slot(slot).job.to_finish;
-                let left = to_finish.load(Relaxed) - 1;
-                to_finish.store(left, Relaxed);
-                if left == 0 {
-                    self.finish(slot, Some(worker));
-                }
-            }
+            Job::Join(slot) => self.finish(slot, self.window.slot(slot), None),
+            Job::Complete(worker) => self.complete_block(worker),
+        }
+    }
+
+    /// The end of a block is processed: its workers are free, and with the last block the task is done.
+    #[inline]
+    pub(super) fn complete_block(&mut self, leader: u32) {
+        let worker = self.floor.worker(leader);
+        let (slot_ref, end) = (worker.block.slot, worker.block_end());
+        self.tally.end_to_completed.record(self.now - end);
+        if worker.block.crew.is_one() {
+            self.free(leader);
+        } else {
+            { worker.block.crew }.ids().iter().for_each(|&id| self.free(id));
+        }
+        let slot = self.window.slot(slot_ref);
+        let left = slot.job.to_finish.load(Relaxed) - 1;
+        slot.job.to_finish.store(left, Relaxed);
+        if left == 0 {
+            self.finish(slot_ref, slot, Some(leader));
         }
     }
 
@@ -145,19 +151,21 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 
     /// A dispatched block starts after its pickup.
-    #[inline(always)]
+    #[inline]
     pub(super) fn start(&mut self, leader: u32) {
-        let block = self.floor.worker(leader).block;
-        let (slot_ref, index) = (block.slot, block.index);
+        let block = &self.floor.worker(leader).block;
+        let (slot_ref, index, is_one) = (block.slot, block.index, block.crew.is_one());
         let slot = self.window.slot(slot_ref);
         let start = self.now + self.machine.worker.pickup;
         slot.start();
         self.has_faults |= slot.job.has(flag::FAULT);
-        let class = Class::from_bits(slot.job.class());
-        if start == self.now {
-            self.ledger.block_started(class);
-        } else {
-            self.pickups.push_back((start, class));
+        if !self.is_plain {
+            let class = Class::from_bits(slot.job.class());
+            if start == self.now {
+                self.ledger.block_started(class);
+            } else {
+                self.pickups.push_back((start, class));
+            }
         }
         let times = &mut self.times[slot_ref as usize];
         if index == 0 {
@@ -165,45 +173,45 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         self.tally.ready_to_start.record(start - times.ready);
         self.tally.blocks += 1;
-        let end = if block.crew.is_one() { self.run_on(leader, &block, start) } else { self.run_crew(&block, start) };
+        let end = if is_one { self.run_on(leader, leader, slot, start) } else { self.run_crew(leader, slot, start) };
         if index == 0 && !self.family.is_empty() {
-            let task = self.window.slot(slot_ref).task();
-            self.family.parent_started(task, start);
+            self.family.parent_started(slot.task(), start);
             self.release_children();
         }
-        self.floor.worker_mut(leader).block.end = end;
-        self.ends_now |= end == self.now;
-        self.ends.push(Reverse(EndOf::block(end, leader)));
+        self.ends.push(end, leader);
+        self.window.foresee_completion(slot);
     }
 
     /// A MIX block runs on all its workers; returns when the last of them ends.
     #[inline(never)]
-    pub(super) fn run_crew(&mut self, block: &Block, start: u64) -> u64 {
-        let crew = block.crew.ids();
-        let last = crew.iter().map(|&id| self.run_on(id, block, start)).max().unwrap_or(start);
-        for &id in crew {
+    pub(super) fn run_crew(&mut self, leader: u32, slot: &Slot<Local>, start: u64) -> u64 {
+        let crew = self.floor.worker(leader).block.crew;
+        let last = crew.ids().iter().map(|&id| self.run_on(leader, id, slot, start)).max().unwrap_or(start);
+        for &id in crew.ids() {
             let end = self.floor.worker(id).clock;
             if end < last {
-                self.ends_now |= end == self.now;
-                self.ends.push(Reverse(EndOf::part(end, id)));
+                self.parts.push(Reverse((end, id)));
+                self.is_plain = false;
             }
         }
+        self.floor.worker_mut(leader).block.end = last;
         last
     }
 
-    /// A worker runs its part of a block; returns when it ends.
+    /// A worker runs its part of the block that `leader` leads; returns when it ends.
     #[inline(always)]
-    pub(super) fn run_on(&mut self, id: u32, block: &Block, start: u64) -> u64 {
-        let slot = self.window.slot(block.slot);
+    pub(super) fn run_on(&mut self, leader: u32, id: u32, slot: &Slot<Local>, start: u64) -> u64 {
+        let placed = self.floor.worker(leader).block.placed;
         let worker = self.floor.worker_mut(id);
         let on_cube = worker.kind == WorkerType::Cube;
-        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles.load(Relaxed) };
+        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
         worker.clock = end;
-        self.ledger.runs(id, block.placed, start, end);
+        self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
         if self.observer.watches() {
+            let block = &self.floor.worker(leader).block;
             let times = &self.times[block.slot as usize];
             let row = BlockRow {
                 task: slot.task(),
@@ -224,8 +232,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
     #[inline(always)]
-    pub(super) fn finish(&mut self, slot_ref: SlotRef, worker: Option<u32>) {
-        let slot = self.window.slot(slot_ref);
+    pub(super) fn finish(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, worker: Option<u32>) {
         let failed = slot.job.has(flag::FAULT);
         if worker.is_none() && !self.family.is_empty() {
             self.family.parent_started(slot.task(), self.now);

@@ -15,8 +15,8 @@ pub(super) struct Lists {
     pub(super) cancelled: Vec<SlotRef>,
     /// Tasks that the policy did not take.
     pub(super) dropped: Vec<SlotRef>,
-    /// Rings whose oldest task was consumed.
-    pub(super) advancing: Vec<u32>,
+    /// Rings whose oldest task was consumed, a bit each.
+    pub(super) advancing: u64,
     /// Grows when anything is consumed, so that a blocked orchestrator knows when to look again.
     pub(super) consumed: u64,
 }
@@ -35,7 +35,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         while let Some(slot) = self.lists.cancelled.pop() {
             self.window.complete(slot, self);
         }
-        while let Some(ring) = self.lists.advancing.pop() {
+        while self.lists.advancing != 0 {
+            let ring = self.lists.advancing.trailing_zeros();
+            self.lists.advancing &= self.lists.advancing - 1;
             self.advance(ring);
         }
         while let Some(slot) = self.lists.dropped.pop() {
@@ -47,9 +49,12 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline]
     fn advance(&mut self, ring: u32) {
         let Sim { window, observer, now, .. } = self;
+        let watches = observer.watches();
         window.advance(ring, |slot| {
-            let retired = Retired { task: window.slot(slot).task(), ring, heap_tail: window.ring(ring).heap_tail() };
-            observer.retired(&retired, *now);
+            if watches {
+                let heap_tail = window.ring(ring).heap_tail();
+                observer.retired(&Retired { task: window.slot(slot).task(), ring, heap_tail }, *now);
+            }
         });
         observer.occupied(ring, window, *now);
     }
@@ -109,9 +114,11 @@ impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
     fn consumed(&mut self, slot: SlotRef) {
         self.lists.consumed += 1;
         self.tally.ended.consumed += 1;
-        self.observer.consumed(self.window.slot(slot).task(), self.now);
+        if self.observer.watches() {
+            self.observer.consumed(self.window.slot(slot).task(), self.now);
+        }
         if self.window.is_oldest(slot) {
-            self.lists.advancing.push(self.window.ring_of(slot));
+            self.lists.advancing |= 1 << self.window.ring_of(slot);
         }
     }
 }

@@ -20,6 +20,7 @@ mod blocks;
 mod choose;
 mod clerk;
 mod deadlock;
+mod ends;
 mod events;
 pub mod execute;
 mod failures;

@@ -23,9 +23,18 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         grows
     }
 
-    /// Step 5: the orchestrator works until it must wait.
+    /// Step 5: the orchestrator works until it must wait; true if anything changed.
     #[inline]
     pub(super) fn orchestrate(&mut self) -> Result<bool, RunError> {
+        match self.clerk.stage {
+            Duty::Done => Ok(false),
+            Duty::Blocked { seen, .. } if seen == self.lists.consumed && !self.is_shut_down => Ok(false),
+            _ => self.work(),
+        }
+    }
+
+    #[inline(never)]
+    fn work(&mut self) -> Result<bool, RunError> {
         let mut changed = false;
         loop {
             match self.clerk.stage {
@@ -163,10 +172,12 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let line = self.orchestrator.source().line().unwrap_or(0);
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let task = self.window.slot(slot_ref).task();
-        let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
-        let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
-        if let Err(why) = self.policy.on_submit(&submission, self.now) {
-            return Err(self.refuse(slot_ref, &why));
+        if P::READS_SUBMISSIONS {
+            let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
+            let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+            if let Err(why) = self.policy.on_submit(&submission, self.now) {
+                return Err(self.refuse(slot_ref, &why));
+            }
         }
         self.observer.submitted(task, slot_ref, self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
@@ -200,6 +211,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
             return Some(parent);
         }
+        self.is_plain = false;
         if slot.state() < State::Running {
             self.window.wait_for_one_more(child);
             self.family.wait_for_start(child, parent, offset);

@@ -11,10 +11,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Queues a job for the scheduler, or does it `at_once`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
         self.tell(job, JobStep::Queued);
-        if at_once {
+        // Only a steady policy has anything done at once, which the compiler cannot know.
+        if P::STEADY && at_once {
             self.jobs.report.jobs += 1;
             self.tell(job, JobStep::Begun(0));
             self.take_effect(job);

@@ -9,6 +9,7 @@
 use super::adaptive::Adaptive;
 use super::clerk::{Clerk, Duty};
 use super::deadlock::{Scene, explain};
+use super::ends::Ends;
 use super::family::Family;
 use super::follow_up::Lists;
 use super::jobs::{Job, Jobs};
@@ -41,9 +42,10 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) now: u64,
     pub(super) floor: Floor,
     pub(super) observer: &'a mut O,
-    pub(super) ends: BinaryHeap<Reverse<EndOf>>,
-    /// Whether a block ends at the moment at which it started.
-    pub(super) ends_now: bool,
+    /// When blocks end.
+    pub(super) ends: Ends,
+    /// When a worker's part of a MIX block ends before the block does, and the worker.
+    pub(super) parts: BinaryHeap<Reverse<(u64, u32)>>,
     /// When blocks being picked up start, in that order.
     pub(super) pickups: VecDeque<(u64, Class)>,
     pub(super) times: Box<[Times]>,
@@ -63,38 +65,9 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) has_faults: bool,
     /// Jobs cost nothing and the policy does not care when they are done, so that they need no queue.
     pub(super) is_prompt: bool,
-}
-
-/// When a block ends, or when a worker's part of it ends before the block does. One number: cycle, worker, whether it is the
-/// block, in this order, because numbers are compared faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EndOf(u128);
-
-impl EndOf {
-    #[inline]
-    pub(super) fn block(end: u64, leader: u32) -> EndOf {
-        EndOf(u128::from(end) << 64 | u128::from(leader) << 1 | 1)
-    }
-
-    #[inline]
-    pub(super) fn part(end: u64, worker: u32) -> EndOf {
-        EndOf(u128::from(end) << 64 | u128::from(worker) << 1)
-    }
-
-    #[inline]
-    pub(super) fn end(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    #[inline]
-    pub(super) fn worker(self) -> u32 {
-        (self.0 as u64 >> 1) as u32
-    }
-
-    #[inline]
-    pub(super) fn is_part(self) -> bool {
-        self.0 & 1 == 0
-    }
+    /// Nothing takes time but blocks, and the program has had no timed commands, parents or MIX blocks so far: most steps of
+    /// an instant have nothing to do.
+    pub(super) is_plain: bool,
 }
 
 /// Moments of the task in a slot.
@@ -136,8 +109,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             now: 0,
             floor,
             observer,
-            ends: BinaryHeap::new(),
-            ends_now: false,
+            ends: Ends::new(machine.workers.total() as usize),
+            parts: BinaryHeap::new(),
             pickups: VecDeque::new(),
             times: zeroed(window.n_slots()),
             path_costs: PathCosts::new(machine),
@@ -151,6 +124,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             adaptive: Adaptive::new(machine),
             has_faults: false,
             is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
+            is_plain: !has_costs,
         }
     }
 
@@ -158,6 +132,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn with_controls(mut self, mut controls: Vec<Control>) -> Self {
         controls.sort_by_key(|control| control.at);
         controls.reverse();
+        self.is_plain &= controls.is_empty();
         self.controls = controls;
         self
     }
@@ -168,7 +143,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.instant()?;
             let next = match self.next_event() {
                 None if self.widen() || self.is_rescued() => continue,
-                event => event.into_iter().chain(self.next_timer()).min(),
+                None => self.next_timer(),
+                Some(event) => Some(self.next_timer().map_or(event, |timer| timer.min(event))),
             };
             let Some(next) = next else {
                 self.check_clock()?;
@@ -188,12 +164,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
     pub(super) fn check_clock(&self) -> Result<(), RunError> {
         let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
-        if self.ends.is_empty() && self.jobs.next_end().is_none() && !waits {
+        if !self.ends.has_endless() && self.jobs.next_end().is_none() && !waits {
             return Ok(());
         }
-        let task = self.ends.peek().map_or_else(
+        let endless = self.floor.workers().iter().find(|worker| !worker.is_free && worker.block_end() == u64::MAX);
+        let task = endless.map_or_else(
             || format!("task {}", self.orchestrator.next_task()),
-            |&Reverse(next)| format!("task {}", self.window.slot(self.floor.worker(next.worker()).block.slot).task()),
+            |worker| format!("task {}", self.window.slot(worker.block.slot).task()),
         );
         Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
     }
@@ -201,15 +178,16 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     pub(super) fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            if !self.controls.is_empty() {
+            if !self.is_plain {
                 self.control();
+                self.collect_starts();
             }
             self.collect_ends();
-            if !self.family.is_settled() {
+            if !self.is_plain {
                 self.release_children();
-            }
-            while let Some(job) = self.jobs.finish(self.now) {
-                self.take_effect(job);
+                while let Some(job) = self.jobs.finish(self.now) {
+                    self.take_effect(job);
+                }
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
             while (self.take_jobs() | self.orchestrate()?) && !self.is_due() && !self.is_settled() {}
@@ -222,7 +200,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Whether a block has started that ends now, or a child is to be released now.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.ends_now || !self.family.is_settled() && self.family.next_release() == Some(self.now)
+        self.ends.next() == self.now || !self.is_plain && self.is_due_unusually()
+    }
+
+    /// Whether a part of a MIX block ends now or a child is to be released now.
+    fn is_due_unusually(&self) -> bool {
+        let part = self.parts.peek().map(|&Reverse((end, _))| end);
+        part == Some(self.now) || self.family.next_release() == Some(self.now)
     }
 
     /// Whether the scheduler has nothing to do that could help the orchestrator.
@@ -234,6 +218,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Step 4: free threads take jobs; true if they did.
     #[inline]
     pub(super) fn take_jobs(&mut self) -> bool {
+        if self.jobs.is_empty() {
+            return false;
+        }
         let mut changed = false;
         while let Some(job) = self.jobs.take() {
             self.begin(job);
@@ -245,23 +232,26 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
     pub(super) fn next_event(&self) -> Option<u64> {
-        let mut next = self.ends.peek().map_or(u64::MAX, |&Reverse(next)| next.end());
-        if let Some(end) = self.jobs.next_end() {
-            next = next.min(end);
-        }
-        if let Some(&(start, _)) = self.pickups.front() {
-            next = next.min(start);
-        }
+        let mut next = self.ends.next();
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
         }
-        if let Some(control) = self.controls.last() {
-            next = next.min(control.at);
-        }
-        if let Some(at) = self.family.next_release() {
-            next = next.min(at);
+        if !self.is_plain {
+            next = next.min(self.next_unusual_event());
         }
         (next != u64::MAX).then_some(next)
+    }
+
+    /// The next moment of what most programs do not have.
+    fn next_unusual_event(&self) -> u64 {
+        let events = [
+            self.jobs.next_end(),
+            self.pickups.front().map(|&(start, _)| start),
+            self.parts.peek().map(|&Reverse((end, _))| end),
+            self.controls.last().map(|control| control.at),
+            self.family.next_release(),
+        ];
+        events.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
     #[inline]
@@ -334,16 +324,18 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let mut stage = Stage { now: self.now, window, floor, ledger, placed };
         self.policy.dispatch(&mut stage);
         changed |= self.obey();
+        if self.placed.is_empty() {
+            return changed;
+        }
         let (at_once, is_childless) = (self.is_settled(), self.family.is_unused());
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
             self.tell_placed(leader);
             self.push(Job::Dispatch(leader), at_once);
         }
-        // Blocks that have started change nothing else now, unless a child waited for that.
-        changed |= !(self.placed.is_empty() || at_once && self.is_settled() && is_childless);
         self.placed.clear();
-        changed
+        // Blocks that have started change nothing else now, unless a child waited for that.
+        changed || !(at_once && self.is_settled() && is_childless)
     }
 
     /// Whether everything submitted was consumed and nothing is left to submit.

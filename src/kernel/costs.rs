@@ -59,17 +59,16 @@ impl Costs {
 
     /// What [`Costs::resolve`] would say of a task that asks for `bytes` bytes, if that is known without looking anything up.
     #[inline]
-    pub fn recall(&self, task: &Submit, bytes: u64) -> Option<(TaskType, Cost)> {
+    pub fn recall(&self, task: &Submit, bytes: u64) -> Option<(TaskType, u64)> {
         let kind = task.kind?;
-        match (task.cost, task.kernel) {
-            (Some(Cost::Cycles(cycles)), _) => Some((kind, Cost::Cycles(cycles))),
-            (None, Some(Symbol(number))) => match self.kernels.get(number as usize) {
-                Some(Some(Known { last: Some((known, cycles)), .. })) if *known == bytes => {
-                    Some((kind, Cost::Cycles(*cycles)))
-                }
-                _ => None,
-            },
-            _ => None,
+        match task.cost {
+            Some(Cost::Cycles(cycles)) => Some((kind, cycles)),
+            Some(Cost::PerKind { .. }) => None,
+            None => {
+                let known = self.kernels.get(task.kernel?.0 as usize)?.as_ref()?;
+                let (known, cycles) = known.last?;
+                (known == bytes).then_some((kind, cycles))
+            }
         }
     }
 

@@ -25,19 +25,10 @@ pub(super) struct Found<'a, S: Sharing> {
 
 impl<S: Sharing> Found<'_, S> {
     /// A producer named by id.
-    #[inline]
+    #[inline(always)]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.find(task) {
-            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
-            None => self.retired(task, paths),
-        }
-    }
-
-    /// A retired task is remembered until its slot has a new tenant.
-    #[inline(never)]
-    fn retired(&mut self, task: TaskId, paths: &[u64]) {
-        let slot = self.window.at(0, task.0);
-        let path = if self.window.slot(slot).task() == task { paths[slot as usize] } else { 0 };
+        let slot = self.window.find(task);
+        let (slot, path) = slot.map_or_else(|| retired(self.window, task, paths), |slot| (slot, paths[slot as usize]));
         self.add(Producer { task, slot }, path);
     }
 
@@ -50,7 +41,7 @@ impl<S: Sharing> Found<'_, S> {
     }
 
     /// A producer, dead or alive.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, producer: Producer, path: u64) {
         self.path = self.path.max(path);
         if !self.bad.is_empty() && self.bad.contains(&producer.task) {
@@ -60,4 +51,11 @@ impl<S: Sharing> Found<'_, S> {
             self.producers.push(producer);
         }
     }
+}
+
+/// Where a retired task was, and its path; it is remembered until its slot has a new tenant.
+#[inline(never)]
+fn retired<S: Sharing>(window: &Window<S>, task: TaskId, paths: &[u64]) -> (SlotRef, u64) {
+    let slot = window.at(0, task.0);
+    (slot, if window.slot(slot).task() == task { paths[slot as usize] } else { 0 })
 }

@@ -34,9 +34,14 @@ pub struct Orchestrator {
     costs: Costs,
     map: TensorMap,
     scopes: Vec<Scope>,
+    ring: u32,
     producers: Vec<Producer>,
     /// What the task at hand needs, if no producer is consumed before it is reserved.
     needs: Needs,
+    /// Whether the task at hand reads, writes or allocates anything.
+    has_regions: bool,
+    /// Whether its producers were found just now, so that none of them is consumed yet.
+    is_fresh: bool,
     /// Longest path that ends with the tenant of each slot.
     paths: Vec<u64>,
     path: u64,
@@ -91,8 +96,11 @@ impl Orchestrator {
             costs,
             map: TensorMap::default(),
             scopes: Vec::new(),
+            ring: 0,
             producers: Vec::new(),
             needs: Needs::default(),
+            has_regions: false,
+            is_fresh: false,
             paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
             path: 0,
             poisoned: false,
@@ -130,7 +138,12 @@ impl Orchestrator {
     /// The ring in which a task submitted now lives.
     #[inline]
     pub fn ring(&self) -> u32 {
-        (self.scopes.len().max(1) as u32).min(self.rules.machine.limits.rings) - 1
+        self.ring
+    }
+
+    /// Scopes were opened or closed.
+    fn choose_ring(&mut self) {
+        self.ring = (self.scopes.len().max(1) as u32).min(self.rules.machine.limits.rings) - 1;
     }
 
     /// Reads the next operation. A task's cost and type are settled and its producers found.
@@ -163,8 +176,9 @@ impl Orchestrator {
         let read = if is_full { task.reads.len() } else { 0 };
         let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
         self.needs = Needs { heap, deps: 0, tensors: (written + read) as u64 };
+        self.has_regions = written + task.reads.len() > 0;
         self.resolved = match self.costs.recall(task, heap) {
-            Some(known) => known,
+            Some((kind, cycles)) => (kind, Cost::Cycles(cycles)),
             None => self.look_up()?,
         };
         self.settle_type()
@@ -259,12 +273,24 @@ impl Orchestrator {
     /// Collects the live producers of the task at hand, each once, and the longest path up to it.
     #[inline(always)]
     fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
-        let Orchestrator { task, map, producers, paths, bad, next, rules, .. } = self;
+        self.is_fresh = self.task.submit_at == 0;
+        let Orchestrator { task, producers, paths, bad, next, .. } = self;
         producers.clear();
         let mut found = Found { window, producers, consumer: *next, path: 0, bad, poisoned: false };
         for &dep in &task.deps {
             found.explicit(dep, paths);
         }
+        (self.path, self.poisoned) = (found.path, found.poisoned);
+        if self.has_regions {
+            self.find_by_regions(window);
+        }
+    }
+
+    /// Adds the producers that follow from what the task at hand reads and writes.
+    #[inline]
+    fn find_by_regions<S: Sharing>(&mut self, window: &Window<S>) {
+        let Orchestrator { task, map, producers, bad, next, rules, path, poisoned, .. } = self;
+        let mut found = Found { window, producers, consumer: *next, path: *path, bad, poisoned: *poisoned };
         let hazards = rules.machine.rules.hazards;
         let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
         for regions in [&task.reads, &task.updates, written] {
@@ -305,11 +331,14 @@ impl Orchestrator {
     /// What lacks, now or for ever.
     #[inline(always)]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
-        let ring = self.ring();
-        if window.is_full(ring) {
+        let ring = self.ring;
+        let needs = if std::mem::take(&mut self.is_fresh) {
+            Needs { deps: self.producers.len() as u64, ..self.needs }
+        } else if window.is_full(ring) {
             return Err(Refusal::Full(Resource::Window));
-        }
-        let needs = self.needs(window);
+        } else {
+            self.needs(window)
+        };
         let holds = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => self.scopes.len().min(1),
             ScopeHold::Enclosing => self.scopes.len(),
@@ -344,20 +373,18 @@ impl Orchestrator {
         let slot = window.slot(slot_ref);
         let task = &self.task;
         let (kind, cost) = self.resolved;
-        slot.job.describe(kind, task.units, cost, Class::of(kind, task.units).bits());
+        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
+        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
+        flags |= if task.fault { flag::FAULT } else { 0 };
+        flags |= if blocks > 1 { flag::MANY_BLOCKS } else { 0 };
+        slot.job.describe(kind, task.units, cost, flags, Class::of(kind, task.units).bits());
         // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
         slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
         slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);
-        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
         slot.job.blocks.store(blocks, Relaxed);
         slot.job.to_place.store(blocks, Relaxed);
         slot.job.to_take.store(blocks, Relaxed);
         slot.job.to_finish.store(blocks, Relaxed);
-        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
-        flags |= if task.fault { flag::FAULT } else { 0 };
-        flags |= if matches!(cost, Cost::PerKind { .. }) { flag::PER_KIND } else { 0 };
-        slot.job.flags.store(flags, Relaxed);
-
         let path = self.path.saturating_add(cycles);
         let mut published = Published { edges: 0, path, cancelled: None };
         for producer in &self.producers {
@@ -381,7 +408,9 @@ impl Orchestrator {
         }
         self.paths[slot_ref as usize] = path;
         self.join_scope(window, slot_ref);
-        self.register(window, Access { task: self.next, slot: slot_ref, path });
+        if self.has_regions {
+            self.register(window, Access { task: self.next, slot: slot_ref, path });
+        }
         self.next.0 += 1;
         published
     }
@@ -425,13 +454,15 @@ impl Orchestrator {
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
         let Orchestrator { task, map, rules, bad, .. } = self;
         if rules.machine.rules.hazards == Hazards::Full {
-            task.reads.iter().for_each(|region| map.read(region, access));
+            for region in &task.reads {
+                map.read(region, access);
+            }
         }
-        task.writes.iter().for_each(|region| map.write(region, access));
-        task.updates.iter().for_each(|region| map.write(region, access));
+        for region in task.writes.iter().chain(&task.updates) {
+            map.write(region, access);
+        }
         for new in &task.allocates {
-            map.bind(new.buffer);
-            map.write(&crate::workload::Region::range(new.buffer, 0, new.bytes), access);
+            map.bind_written(new.buffer, new.bytes, access);
         }
         map.sweep_if_large(|access| !window.is_alive(access.slot, access.task) && !bad.contains(&access.task));
     }

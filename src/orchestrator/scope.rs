@@ -56,11 +56,13 @@ impl Orchestrator {
     /// Opens a scope.
     pub fn open_scope(&mut self) {
         self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.source.line() });
+        self.choose_ring();
     }
 
     /// Closes the innermost scope, whose hold on its tasks is then to be given up with [`Scope::release`].
     pub fn close_scope<S: Sharing>(&mut self, window: &Window<S>) -> Scope {
         let scope = self.scopes.pop().expect("sources match every end of a scope with a beginning");
+        self.choose_ring();
         let outer = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => None,
             ScopeHold::Enclosing => self.scopes.last_mut(),

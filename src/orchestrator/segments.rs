@@ -72,6 +72,16 @@ impl Segments {
         }
     }
 
+    /// Makes the bytes `0..bytes`, written by `writer`, all there is, if that needs no memory; false if it does.
+    #[inline]
+    pub fn replace_only(&mut self, bytes: u64, writer: Access) -> bool {
+        let [list] = &mut self.chunks[..] else { return false };
+        let [segment] = &mut list[..] else { return false };
+        (segment.start, segment.end, segment.writer) = (0, bytes, writer);
+        segment.readers.clear();
+        true
+    }
+
     /// Visits the segments that share bytes with `start..end`, in order.
     #[inline]
     pub fn overlapping(&self, start: u64, end: u64, mut visit: impl FnMut(&Segment)) {

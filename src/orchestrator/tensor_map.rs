@@ -31,6 +31,17 @@ impl TensorMap {
         segments.clear(&mut self.spare);
     }
 
+    /// The name stands for a new buffer from now on, all of it written by `writer`.
+    #[inline]
+    pub fn bind_written(&mut self, buffer: BufferId, bytes: u64, writer: Access) {
+        let segments = of(&mut self.buffers, buffer);
+        if bytes > 0 && segments.replace_only(bytes, writer) {
+            return;
+        }
+        self.bind(buffer);
+        self.write(&Region::range(buffer, 0, bytes), writer);
+    }
+
     /// Visits the segments that share bytes with `region`; one may come several times.
     #[inline]
     pub fn overlapping(&self, region: &Region, mut visit: impl FnMut(&Segment)) {

@@ -51,6 +51,9 @@ pub trait Policy {
     /// could place. The engine may do jobs that cost nothing at once for such a policy.
     const STEADY: bool = false;
 
+    /// Whether it wants to know what the program said of a task.
+    const READS_SUBMISSIONS: bool = true;
+
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
@@ -248,6 +251,12 @@ impl Stage<'_> {
         self.floor
     }
 
+    /// Whether a block of this type could be placed at all; MIX is not looked at.
+    #[inline]
+    pub fn has_room(&self, kind: usize) -> bool {
+        kind == TaskType::Mix as usize || self.floor.has_free(kind)
+    }
+
     /// Places one block of a READY task (all of them with `sync_start`) on the free workers with the smallest clocks.
     #[inline(always)]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
@@ -275,6 +284,7 @@ impl Stage<'_> {
     /// Places one block on a certain free worker.
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
+        self.ledger.placed(worker);
         self.record(slot, &self.window.slot(slot).job, Crew::one(worker))
     }
 
@@ -282,17 +292,27 @@ impl Stage<'_> {
     pub fn place_crew(&mut self, slot: SlotRef, crew: Crew) -> Placement {
         for &worker in crew.ids() {
             self.floor.take_worker(worker);
+            self.ledger.placed(worker);
         }
         self.record(slot, &self.window.slot(slot).job, crew)
     }
 
     #[inline(always)]
     fn place_one(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
-        let crew = match job.kind() {
-            TaskType::Mix => self.floor.take_mix(job.units()),
-            kind => self.floor.take(kind).map(Crew::one),
-        };
-        crew.map_or(Placement::Nothing, |crew| self.record(slot, job, crew))
+        let kind = job.kind();
+        if kind == TaskType::Mix {
+            return self.place_mix(slot, job);
+        }
+        let Some(worker) = self.floor.take(kind) else { return Placement::Nothing };
+        self.ledger.placed(worker);
+        self.record(slot, job, Crew::one(worker))
+    }
+
+    #[inline(never)]
+    fn place_mix(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
+        let Some(crew) = self.floor.take_mix(job.units()) else { return Placement::Nothing };
+        crew.ids().iter().for_each(|&worker| self.ledger.placed(worker));
+        self.record(slot, job, crew)
     }
 
     #[inline(always)]
@@ -300,12 +320,9 @@ impl Stage<'_> {
         let class = Class::from_bits(job.class());
         let left = job.to_place.load(Relaxed) - 1;
         job.to_place.store(left, Relaxed);
-        let index = job.blocks.load(Relaxed) - left - 1;
+        let index = job.block_index(left);
         let block = Block { slot, index, placed: self.now, end: 0, crew };
         self.floor.worker_mut(crew.leader()).block = block;
-        for &worker in crew.ids() {
-            self.ledger.placed(worker);
-        }
         self.ledger.block_placed(class);
         self.placed.push(crew.leader());
         if left > 0 {

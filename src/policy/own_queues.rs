@@ -154,7 +154,7 @@ impl OwnQueues {
 
     fn assign(&mut self, ready: Ready, window: &Window<Local>, now: u64) {
         let job = &window.slot(ready.slot).job;
-        let longer = job.cycles.load(Relaxed).max(job.vector_cycles.load(Relaxed));
+        let longer = job.cycles.load(Relaxed).max(job.vector_cycles());
         let cycles = longer.saturating_add(self.overhead);
         let entry = Entry { arrival: self.n_arrived, slot: ready.slot, kind: ready.kind, cycles };
         self.n_arrived += 1;

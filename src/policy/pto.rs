@@ -5,6 +5,10 @@ use crate::config::OnReadyFull;
 use crate::window::SlotRef;
 use std::collections::VecDeque;
 
+/// How far behind the head of a queue the task is that is fetched when the head leaves. A task that waited for long is in no
+/// near cache any more.
+const AHEAD: usize = 8;
+
 /// The rule of the PTO runtime itself.
 pub struct Pto {
     queues: [VecDeque<SlotRef>; 5],
@@ -24,6 +28,7 @@ impl Pto {
 
 impl Policy for Pto {
     const STEADY: bool = true;
+    const READS_SUBMISSIONS: bool = false;
 
     fn name(&self) -> &'static str {
         "pto"
@@ -53,12 +58,17 @@ impl Policy for Pto {
             let kind = queues.trailing_zeros();
             queues &= queues - 1;
             let queue = &mut self.queues[kind as usize];
-            while let Some(&slot) = queue.front() {
+            while stage.has_room(kind as usize)
+                && let Some(&slot) = queue.front()
+            {
                 match stage.place(slot) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
                         queue.pop_front();
+                        if let Some(&next) = queue.get(AHEAD) {
+                            stage.window.foresee(next);
+                        }
                     }
                 }
             }

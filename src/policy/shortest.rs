@@ -14,6 +14,6 @@ impl Order for Shortest {
     #[inline]
     fn key(&mut self, candidate: &Candidate<'_>) -> u64 {
         let job = &candidate.window.slot(candidate.slot).job;
-        job.cycles.load(Relaxed).max(job.vector_cycles.load(Relaxed))
+        job.cycles.load(Relaxed).max(job.vector_cycles())
     }
 }

@@ -6,6 +6,7 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod prefetch;
 mod reserve;
 mod retire;
 mod ring;
@@ -22,6 +23,7 @@ pub use state::State;
 use crate::config::{FanoutOrder, Limits};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
+use prefetch::prefetch;
 use slot::CLOSED;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[cfg(not(loom))]
@@ -162,7 +164,10 @@ impl<S: Sharing> Window<S> {
     /// Tensor-map entries in use.
     #[inline]
     pub fn tensors(&self) -> u64 {
-        self.rings.iter().map(Ring::tensors_used).sum()
+        match &*self.rings {
+            [ring] => ring.tensors_used(),
+            rings => rings.iter().map(Ring::tensors_used).sum(),
+        }
     }
 
     /// The ring of a slot.
@@ -336,6 +341,23 @@ impl<S: Sharing> Window<S> {
         }
     }
 
+    /// The task will be completed soon: fetches the consumer that is then looked at first.
+    #[inline]
+    pub fn foresee_completion(&self, slot: &Slot<S>) {
+        let newest = slot.fanout.load(Relaxed); // Ordering: a hint.
+        if let Some(entry) = self.entries.get(newest as usize)
+            && let Some(consumer) = self.slots.get(entry.consumer.load(Relaxed) as usize)
+        {
+            prefetch(consumer);
+        }
+    }
+
+    /// The task will be looked at soon: fetches it.
+    #[inline]
+    pub fn foresee(&self, slot: SlotRef) {
+        prefetch(self.slot(slot));
+    }
+
     /// The task is done: releases its consumers, its producers and itself.
     #[inline]
     pub fn complete(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
@@ -361,10 +383,13 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
-        let first = slot.deps_first.load(Relaxed);
-        for nth in 0..slot.deps_linked.load(Relaxed) {
-            let producer = self.entries[self.entry_index(slot_ref, first, nth) as usize].producer.load(Relaxed);
-            self.release(producer, outcomes);
+        let n_linked = slot.deps_linked.load(Relaxed);
+        if n_linked > 0 {
+            let (pool, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
+            for _ in 0..n_linked {
+                self.release(self.entries[(pool + place) as usize].producer.load(Relaxed), outcomes);
+                place = if place + 1 == self.deps { 0 } else { place + 1 };
+            }
         }
         self.release(slot_ref, outcomes);
     }

@@ -1,9 +1,12 @@
 //! One place of the window: the state of its tenant, its counts, and what it was asked to do.
 //!
 //! ```text
-//! line 0, the protocol      state | fanin | fanout | refs | deps | tensors | scope | heap end | mark
-//! line 1, the description   cycles | kernel | kind | units | blocks to place, to take, to finish | flags
+//! line 0, until it is retired   state | mark | fanin | fanout | refs | deps | cycles | kernel | what | blocks to place, to finish
+//! line 1, at both ends          blocks | blocks to take | vector cycles | name | tensors | scope | heap end
 //! ```
+//!
+//! A window of thousands of slots does not fit the nearest caches, so what happens to a task between its publication and its
+//! retirement touches one line only.
 
 use super::state::{State, StateWord};
 use crate::id::{TaskId, TaskType};
@@ -29,6 +32,8 @@ pub(super) const CLOSED: u32 = u32::MAX - 1;
 pub struct Slot<S: Sharing> {
     /// Tenant and state, one word, so that a slot is never mistaken for its next tenant.
     pub(super) state: StateWord<S>,
+    /// Consumer that found it as a producer last, so that it counts once; orchestrator only.
+    pub(super) mark: S::U64,
     /// Producers not yet completed, plus the hold of the orchestrator.
     pub(super) fanin: S::U32,
     /// Newest consumer's entry, [`NONE`], or [`CLOSED`].
@@ -41,16 +46,14 @@ pub struct Slot<S: Sharing> {
     pub(super) deps_linked: S::U32,
     /// How many are reserved.
     pub(super) deps_reserved: S::U32,
+    /// What to run; the first part of it shares the line of the words above.
+    pub job: Description<S>,
     /// Tensor-map entries it holds.
     pub(super) tensors: S::U32,
     /// Next task of its scope; orchestrator only.
     pub(super) next_in_scope: S::U32,
     /// End of its heap piece; 0 when it has none. Written at reservation, read when it retires.
     pub(super) heap_end: S::U64,
-    /// Consumer that found it as a producer last, so that it counts once; orchestrator only.
-    pub(super) mark: S::U64,
-    /// What to run.
-    pub job: Description<S>,
 }
 
 /// What a task was asked to do. Written before it is published.
@@ -58,29 +61,31 @@ pub struct Slot<S: Sharing> {
 #[cfg_attr(not(loom), derive(FromZeros))]
 #[cfg_attr(loom, derive(Default))]
 pub struct Description<S: Sharing> {
-    /// Cycles of a block; on the cube for a MIX block.
+    /// Cycles of a block; on the cube for a MIX block whose kinds end on their own.
     pub cycles: S::U64,
-    /// Cycles of a MIX block on its vectors.
-    pub vector_cycles: S::U64,
     /// Kernel symbol, or [`NONE`].
     pub kernel: S::U32,
-    /// Name symbol, or [`NONE`].
-    pub name: S::U32,
-    /// Task type and units, packed.
-    kind: S::U32,
-    /// [`flag`] bits.
-    pub flags: S::U32,
-    /// Number of blocks.
-    pub blocks: S::U32,
+    /// [`flag`] bits, and above them task type, units and class, packed.
+    what: S::U32,
     /// Blocks not yet placed.
     pub to_place: S::U32,
-    /// Blocks whose end the scheduler has not taken up.
-    pub to_take: S::U32,
     /// Blocks not yet completed.
     pub to_finish: S::U32,
+    /// Number of blocks.
+    pub blocks: S::U32,
+    /// Blocks whose end the scheduler has not taken up.
+    pub to_take: S::U32,
+    /// Cycles on the vectors of a MIX block whose kinds end on their own.
+    vector_cycles: S::U64,
+    /// Name symbol, or [`NONE`].
+    pub name: S::U32,
 }
 
-/// Bits of [`Description::flags`].
+// Everything up to the count of blocks lies on the first line.
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::offset_of!(Slot<crate::sync::Shared>, job.blocks) == 64);
+
+/// Bits of [`Description::has`].
 pub mod flag {
     /// All blocks are placed at the same instant.
     pub const SYNC_START: u32 = 1;
@@ -94,6 +99,10 @@ pub mod flag {
     pub const ADMITTED: u32 = 16;
     /// Ended badly: failed, dropped or cancelled.
     pub const BAD: u32 = 32;
+    /// The task has more than one block.
+    pub const MANY_BLOCKS: u32 = 64;
+    /// How many bits there are.
+    pub(super) const BITS: u32 = 8;
 }
 
 impl<S: Sharing> Slot<S> {
@@ -126,7 +135,7 @@ impl<S: Sharing> Description<S> {
     /// Type of the task.
     #[inline]
     pub fn kind(&self) -> TaskType {
-        match self.kind.load(Relaxed) & 7 {
+        match self.what.load(Relaxed) >> flag::BITS & 7 {
             0 => TaskType::Mix,
             1 => TaskType::Cube,
             2 => TaskType::Vector,
@@ -139,28 +148,44 @@ impl<S: Sharing> Description<S> {
     /// A number of the engine's own, below 8, given at [`Description::describe`].
     #[inline]
     pub fn class(&self) -> u32 {
-        self.kind.load(Relaxed) >> 7
+        self.what.load(Relaxed) >> (flag::BITS + 7)
     }
 
     /// What one MIX block takes.
     #[inline]
     pub fn units(&self) -> Units {
-        let word = self.kind.load(Relaxed);
+        let word = self.what.load(Relaxed) >> flag::BITS;
         Units { cube: (word >> 3 & 3) as u8, vector: (word >> 5 & 3) as u8 }
     }
 
-    /// Fills in type, units and cost.
+    /// Fills in type, units, cost, [`flag`] bits and a class of the engine's own, below 8.
     // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
     #[inline]
-    pub fn describe(&self, kind: TaskType, units: Units, cost: Cost, class: u32) {
-        let word = kind as u32 | u32::from(units.cube) << 3 | u32::from(units.vector) << 5 | class << 7;
-        self.kind.store(word, Relaxed);
-        let (cube, vector) = match cost {
-            Cost::Cycles(cycles) => (cycles, cycles),
-            Cost::PerKind { cube, vector } => (cube, vector),
-        };
-        self.cycles.store(cube, Relaxed);
-        self.vector_cycles.store(vector, Relaxed);
+    pub fn describe(&self, kind: TaskType, units: Units, cost: Cost, flags: u32, class: u32) {
+        let kind = kind as u32 | u32::from(units.cube) << 3 | u32::from(units.vector) << 5 | class << 7;
+        match cost {
+            Cost::Cycles(cycles) => {
+                self.what.store(kind << flag::BITS | flags, Relaxed);
+                self.cycles.store(cycles, Relaxed);
+            }
+            Cost::PerKind { cube, vector } => {
+                self.what.store(kind << flag::BITS | flags | flag::PER_KIND, Relaxed);
+                self.cycles.store(cube, Relaxed);
+                self.vector_cycles.store(vector, Relaxed);
+            }
+        }
+    }
+
+    /// Cycles of a block on a worker that is no cube.
+    #[inline]
+    pub fn vector_cycles(&self) -> u64 {
+        if self.has(flag::PER_KIND) { self.vector_cycles.load(Relaxed) } else { self.cycles.load(Relaxed) }
+    }
+
+    /// The number of the block placed last, when `left` are left to place.
+    #[inline]
+    pub fn block_index(&self, left: u32) -> u32 {
+        if self.has(flag::MANY_BLOCKS) { self.blocks.load(Relaxed) - left - 1 } else { 0 }
     }
 
     /// All blocks are to be placed once more.
@@ -174,7 +199,7 @@ impl<S: Sharing> Description<S> {
     /// Whether a flag is set.
     #[inline]
     pub fn has(&self, flag: u32) -> bool {
-        self.flags.load(Relaxed) & flag != 0
+        self.what.load(Relaxed) & flag != 0
     }
 
     /// Sets a flag.
@@ -182,6 +207,6 @@ impl<S: Sharing> Description<S> {
     pub fn set(&self, flag: u32) {
         // Ordering: Relaxed; whoever decides on a flag learns of it through the count or the list that led there. One
         // operation, because a producer's failure and the task's own admission may set flags at the same time.
-        self.flags.fetch_or(flag, Relaxed);
+        self.what.fetch_or(flag, Relaxed);
     }
 }

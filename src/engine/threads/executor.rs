@@ -175,7 +175,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let job = &core.window.slot(slot_ref).job;
         // Ordering: Relaxed; published with the task.
         let ready = core.moments[slot_ref as usize].ready.load(Relaxed);
-        let (cube, vector) = (job.cycles.load(Relaxed), job.vector_cycles.load(Relaxed));
+        let (cube, vector) = (job.cycles.load(Relaxed), job.vector_cycles());
         let kind = job.kind();
         let together = job.has(flag::SYNC_START);
         if kind == TaskType::Mix {

@@ -52,7 +52,6 @@ struct Bgemm {
     m: u64,
     n: u64,
     k: u64,
-    tile: f64,
     tile_bytes: u64,
     scope: Scope,
     stage: Stage,
@@ -60,7 +59,8 @@ struct Bgemm {
     at: [u64; 4],
     multiply: Kernel,
     add: Kernel,
-    sides: [Symbol; 3],
+    /// The parameters m, n and k of a product.
+    sides: [(Symbol, f64); 3],
     symbols: Symbols,
     buffers: Symbols,
 }
@@ -84,14 +84,13 @@ fn open(values: &Values) -> Result<Box<dyn Source>, String> {
         m,
         n,
         k,
-        tile: tile as f64,
         tile_bytes,
         scope: scopes[values.choice("scope", &["tile", "batch", "step", "none"])?],
         stage: Stage::Buffer(A),
         at: [0; 4],
         multiply: Kernel::new(&mut symbols, "gemm_tile", TaskType::Cube),
         add: Kernel::new(&mut symbols, "tile_add", TaskType::Vector),
-        sides: ["m", "n", "k"].map(|name| symbols.intern(name)),
+        sides: ["m", "n", "k"].map(|name| (symbols.intern(name), tile as f64)),
         symbols,
         buffers,
     }))
@@ -119,7 +118,7 @@ impl Bgemm {
         task.reads.push(self.tile(A, (batch * self.m + row) * self.k + step));
         task.reads.push(self.tile(B, (batch * self.k + step) * self.n + column));
         task.allocates.push(NewBuffer { buffer: PRODUCT, bytes: self.tile_bytes });
-        task.params.extend(self.sides.map(|side| (side, self.tile)));
+        task.params.extend_from_slice(&self.sides);
     }
 
     fn add(&self, task: &mut Submit) {

@@ -1,0 +1,186 @@
+//! When running blocks end: by cycle, and within a cycle by ascending worker.
+//!
+//! Blocks that end at the same cycle share a group, a set of workers, so that many of them cost one step of the queue of
+//! groups. A group that is not found among the recent ones is simply opened once more; groups of one cycle are joined when
+//! their time comes.
+
+use crate::machine::WorkerSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How many groups are remembered by their cycle.
+const RECENT: usize = 64;
+
+/// Ends to come.
+pub(super) struct Ends {
+    /// Cycle of the first group, or the largest number when there is none.
+    next: u64,
+    /// The first group.
+    first: u32,
+    /// Cycle and group of the others, packed, because numbers are compared faster than fields.
+    later: BinaryHeap<Reverse<u128>>,
+    groups: Vec<Group>,
+    unused: Vec<u32>,
+    /// A group by its cycle; the cycle is the largest number where there is none.
+    recent: [(u64, u32); RECENT],
+    /// The workers whose block ends now and has not been taken.
+    due: WorkerSet,
+    /// How many they are, and where to go on looking for them.
+    n_due: u32,
+    due_word: usize,
+    n_workers: usize,
+    /// Whether a block ends at the largest number, which is never reached.
+    has_endless: bool,
+}
+
+/// Workers whose blocks end at the same cycle, and how many they are.
+struct Group {
+    workers: WorkerSet,
+    count: u32,
+}
+
+impl Ends {
+    pub(super) fn new(n_workers: usize) -> Ends {
+        Ends {
+            next: u64::MAX,
+            first: 0,
+            later: BinaryHeap::new(),
+            groups: Vec::new(),
+            unused: Vec::new(),
+            recent: [(u64::MAX, 0); RECENT],
+            due: WorkerSet::new(n_workers),
+            n_due: 0,
+            due_word: 0,
+            n_workers,
+            has_endless: false,
+        }
+    }
+
+    /// The block that this worker leads ends at a cycle.
+    #[inline]
+    pub(super) fn push(&mut self, end: u64, leader: u32) {
+        if end == u64::MAX {
+            self.has_endless = true;
+            return;
+        }
+        let (cycle, group) = self.recent[place(end)];
+        let group = if cycle == end { group } else { self.open(end) };
+        let group = &mut self.groups[group as usize];
+        group.workers.insert(leader);
+        group.count += 1;
+    }
+
+    /// The next cycle at which a block ends, or the largest number.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether a block never ends.
+    pub(super) fn has_endless(&self) -> bool {
+        self.has_endless
+    }
+
+    /// The next worker whose block ends at `now`, ascending.
+    #[inline]
+    pub(super) fn take(&mut self, now: u64) -> Option<u32> {
+        if self.n_due == 0 {
+            if self.next != now {
+                return None;
+            }
+            self.collect(now);
+        }
+        self.n_due -= 1;
+        self.due.take_first(&mut self.due_word)
+    }
+
+    #[inline]
+    fn open(&mut self, end: u64) -> u32 {
+        let group = match self.unused.pop() {
+            Some(group) => group,
+            None => self.grow(),
+        };
+        self.recent[place(end)] = (end, group);
+        if end < self.next {
+            if self.next != u64::MAX {
+                self.later.push(Reverse(packed(self.next, self.first)));
+            }
+            (self.next, self.first) = (end, group);
+        } else {
+            self.later.push(Reverse(packed(end, group)));
+        }
+        group
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.groups.push(Group { workers: WorkerSet::new(self.n_workers), count: 0 });
+        self.groups.len() as u32 - 1
+    }
+
+    /// Takes all groups of a cycle out of the queue.
+    #[inline]
+    fn collect(&mut self, now: u64) {
+        self.recent[place(now)].0 = u64::MAX;
+        while self.next == now {
+            let group = &mut self.groups[self.first as usize];
+            self.due.take_over(&mut group.workers);
+            self.n_due += std::mem::take(&mut group.count);
+            self.unused.push(self.first);
+            (self.next, self.first) = match self.later.pop() {
+                Some(Reverse(key)) => ((key >> 64) as u64, key as u32),
+                None => (u64::MAX, 0),
+            };
+        }
+        self.due_word = 0;
+    }
+}
+
+#[inline]
+fn packed(end: u64, group: u32) -> u128 {
+    u128::from(end) << 64 | u128::from(group)
+}
+
+#[inline]
+fn place(end: u64) -> usize {
+    (end.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_come_by_cycle_and_worker_however_many_groups_there_are() {
+        let mut seed = 7_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for (workers, span) in [(1, 3), (5, 2), (70, 200), (200, 5000)] {
+            let mut ends = Ends::new(workers);
+            let mut running = vec![None; workers];
+            let mut now = 0;
+            for _ in 0..2000 {
+                for worker in 0..workers {
+                    if running[worker].is_none() && random(2) == 0 {
+                        let end = now + random(span);
+                        running[worker] = Some(end);
+                        ends.push(end, worker as u32);
+                    }
+                }
+                let next = running.iter().flatten().min().copied();
+                assert_eq!(ends.next(), next.unwrap_or(u64::MAX));
+                let Some(next) = next else { continue };
+                assert_eq!(ends.take(next.wrapping_sub(1)), None);
+                now = next;
+                let due: Vec<_> = (0..workers).filter(|&worker| running[worker] == Some(now)).collect();
+                for worker in due {
+                    assert_eq!(ends.take(now), Some(worker as u32));
+                    running[worker] = None;
+                }
+                assert_eq!(ends.take(now), None);
+            }
+        }
+    }
+}
