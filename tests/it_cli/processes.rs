@@ -191,7 +191,7 @@ fn wait_for_submitted(window: &Path) {
     }
 }
 
-/// The number of a kernel, 72 bytes into each slot of 128, is overwritten while the task before it runs.
+/// The number of a kernel, 48 bytes into each slot of 128, is overwritten while the task before it runs.
 #[test]
 fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,7 +202,7 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     wait_for_submitted(&window);
     let size = fs::metadata(&window).expect("the window").len();
     let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    for place in (4096 + 72..size - 4).step_by(128) {
+    for place in (4096 + 48..size - 4).step_by(128) {
         file.seek(SeekFrom::Start(place)).expect("a place in the file");
         file.write_all(&0x7fff_fff0_u32.to_le_bytes()).expect("a file");
     }
