@@ -12,4 +12,4 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 export RUST_BACKTRACE=0
 export MIRIFLAGS="-Zmiri-disable-isolation ${MIRIFLAGS:-}"
 cargo +nightly miri test --lib -- engine::threads engine::execute window:: --skip four_threads --skip a_mapping
-cargo +nightly miri test --test races
+cargo +nightly miri test --test races -- --skip stress
