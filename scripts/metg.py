@@ -78,9 +78,10 @@ def peak_of(curves):
 
 
 def metg(rows, goal):
-    """The shortest task that reaches the goal, between two lengths on a logarithmic scale; 0 if all do, infinite if none does."""
+    """The shortest task that reaches the goal, between two lengths on a logarithmic scale; 0 if all do, infinite if none does. Where a
+    curve ended before it fell below the goal, which takes a very busy machine, the last length."""
     if rows[-1]["efficiency"] >= goal:
-        return 0.0
+        return 0.0 if rows[-1]["grain_ns"] == GRAINS[-1] else rows[-1]["grain_ns"]
     for long, short in zip(rows[-2::-1], rows[::-1]):
         if long["efficiency"] >= goal:
             share = (long["efficiency"] - goal) / (long["efficiency"] - short["efficiency"])

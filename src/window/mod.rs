@@ -219,7 +219,10 @@ impl<S: Sharing> Window<S> {
     /// Remembers that `consumer` has met this slot; false if it had before.
     #[inline]
     pub fn mark(&self, slot: SlotRef, consumer: TaskId) -> bool {
-        self.slot(slot).mark.swap(consumer.0, Relaxed) != consumer.0 // Ordering: the orchestrator's own word.
+        let mark = &self.slot(slot).mark;
+        let is_new = mark.load(Relaxed) != consumer.0; // Ordering: the orchestrator's own word.
+        mark.store(consumer.0, Relaxed);
+        is_new
     }
 
     /// Forgets who has met this slot.
@@ -241,7 +244,8 @@ impl<S: Sharing> Window<S> {
             return Linked::Consumed;
         }
         let (from, to) = (self.slot(producer), self.slot(consumer));
-        let nth = to.deps_linked.fetch_add(1, Relaxed); // Ordering: the orchestrator's own until published.
+        let nth = to.deps_linked.load(Relaxed); // Ordering: the orchestrator's own until published.
+        to.deps_linked.store(nth + 1, Relaxed);
         let index = self.entry_index(consumer, to.deps_first.load(Relaxed), nth);
         let entry = &self.entries[index as usize];
         entry.consumer.store(consumer, Relaxed);

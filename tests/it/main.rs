@@ -28,8 +28,9 @@ mod program;
 mod programs;
 mod reports;
 mod size;
-mod stress;
 mod sweep;
 mod threads;
 mod tidy;
 mod units_pto;
+#[path = "../races/witness.rs"]
+mod witness;

@@ -173,3 +173,54 @@ fn a_window_spoilt_in_use_ends_both_sides() {
         }
     }
 }
+
+/// A trace of two tasks; the first keeps its worker busy for this many cycles.
+fn long_task(folder: &Path, cycles: u64) -> String {
+    let path = folder.join("long.jsonl");
+    let header = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"long"}"#;
+    let first = format!(r#"{{"op":"submit","kernel":"long","cycles":{cycles}}}"#);
+    let second = r#"{"op":"submit","kernel":"short","cycles":1,"deps":[0]}"#;
+    fs::write(&path, [header, &first, second].join("\n")).expect("a trace");
+    path.display().to_string()
+}
+
+/// Waits until everything is submitted.
+fn wait_for_submitted(window: &Path) {
+    while !ptosim(&format!("inspect {}", window.display())).stdout.contains("submitter: done") {
+        std::thread::yield_now();
+    }
+}
+
+/// The number of a kernel, 48 bytes into each slot of 128, is overwritten while the task before it runs.
+#[test]
+fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
+    let trace = long_task(folder.path(), 500_000_000);
+    let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    wait_for_submitted(&window);
+    let size = fs::metadata(&window).expect("the window").len();
+    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
+    for place in (4096 + 48..size - 4).step_by(128) {
+        file.seek(SeekFrom::Start(place)).expect("a place in the file");
+        file.write_all(&0x7fff_fff0_u32.to_le_bytes()).expect("a file");
+    }
+    let (submitter, device) = (end(submitter), end(device));
+    assert_eq!((submitter.code, device.code), (0, 0), "{submitter:?} {device:?}");
+}
+
+#[test]
+fn a_device_whose_kernels_never_end_notices_a_killed_submitter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=8");
+    let trace = long_task(folder.path(), u64::MAX / 2);
+    let mut submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    wait_for_submitted(&window);
+    submitter.kill().expect("it lives");
+    submitter.wait().expect("it is dead");
+    let device = end(device);
+    assert_eq!(device.code, 1, "{device:?}");
+    assert!(device.stderr.contains("the submitter") && device.stderr.contains("died"), "{device:?}");
+}

@@ -42,6 +42,7 @@ pub(super) struct Core<'a, K> {
     pub(super) clocks: Clocks,
     pub(super) sleepers: Sleepers<Shared>,
     pub(super) moments: Box<[Moment]>,
+    pub(super) samples: Box<[Sample]>,
     /// Smallest clock of each executor's workers, written before it sleeps.
     pub(super) least: Box<[U64]>,
     /// What the orchestrator does; written by it, read by who finds everybody idle.
@@ -69,13 +70,17 @@ pub(super) mod duty {
     pub(crate) const DONE: u32 = 2;
 }
 
-/// Moments of the task in a slot.
+/// Cycles of the task in a slot. Both are 0 for a new tenant: who completes a task leaves them so, and the orchestrator need not
+/// touch memory that executors work on.
 pub(super) struct Moment {
     /// Cycle at which its last producer ended, or its `submit_at`.
     pub(super) ready: U64,
     /// Cycle at which its last block ended.
     pub(super) end: U64,
-    /// Nanoseconds, of sampled tasks only.
+}
+
+/// Nanoseconds of the task in a slot, if it is one of those sampled.
+pub(super) struct Sample {
     pub(super) submitted_ns: U64,
     pub(super) ready_ns: U64,
     pub(super) ended_ns: U64,
@@ -106,7 +111,8 @@ impl<'a, K: Kernels> Core<'a, K> {
     ) -> Core<'a, K> {
         let n_slots = window.n_slots();
         let word = || U64::new(0);
-        let moment = || Moment { ready: word(), end: word(), submitted_ns: word(), ready_ns: word(), ended_ns: word() };
+        let moment = || Moment { ready: word(), end: word() };
+        let sample = || Sample { submitted_ns: word(), ready_ns: word(), ended_ns: word() };
         Core {
             machine,
             kernels,
@@ -118,6 +124,7 @@ impl<'a, K: Kernels> Core<'a, K> {
             clocks: Clocks::new(&machine.workers),
             sleepers: Sleepers::new(1 + setup.schedulers + setup.executors),
             moments: (0..n_slots).map(|_| moment()).collect(),
+            samples: (0..n_slots).map(|_| sample()).collect(),
             least: (0..setup.executors).map(|_| U64::new(0)).collect(),
             duty: U32::new(duty::WORKING),
             wake_at: U64::new(0),
@@ -201,6 +208,22 @@ impl<'a, K: Kernels> Core<'a, K> {
         }
     }
 
+    /// Retires what is consumed of a ring, and wakes an orchestrator that waits for it.
+    pub(super) fn advance(&self, ring: u32, stats: &mut Stats) {
+        self.window.advance(ring, |_| {});
+        self.kernels.retired();
+        // The fence at the end of `advance` pairs with the one of a blocked orchestrator that announces itself. Whether
+        // it is woken early or only when all are idle is a matter of speed.
+        // Ordering: Relaxed; written before the bit was set.
+        if self.sleepers.idle_hint() & 1 << ORCHESTRATOR != 0
+            && self.window.ring(ring).retired() >= self.wake_at.load(Relaxed)
+            && self.duty.load(Relaxed) == duty::BLOCKED
+            && self.sleepers.wake(ORCHESTRATOR)
+        {
+            stats.wake_ups += 1;
+        }
+    }
+
     /// Somebody found that everybody is idle, itself included. Returns whether the run is over; otherwise the caller sleeps on.
     pub(super) fn all_idle(&self, me: usize) {
         // Something may have been left behind by a wake-up that was lost on purpose; the finder takes it up itself.
@@ -235,12 +258,14 @@ pub(super) struct Hands {
     /// READY tasks that are complete without running: NONE, and cancelled ones.
     joins: Vec<SlotRef>,
     pushed: bool,
+    /// A ring whose oldest task it consumed and which it has not advanced yet, and after how many completions it will.
+    owed: Option<(u32, u32)>,
 }
 
 impl Hands {
     pub(super) fn new<K>(core: &Core<'_, K>, keeps_next: bool) -> Hands {
         let n_workers = core.machine.workers.total() as usize;
-        Hands { stats: Stats::new(n_workers), next: None, keeps_next, joins: Vec::new(), pushed: false }
+        Hands { stats: Stats::new(n_workers), next: None, keeps_next, joins: Vec::new(), pushed: false, owed: None }
     }
 
     /// Completes a task whose last block ended, and everything that is complete with it.
@@ -248,10 +273,16 @@ impl Hands {
     pub(super) fn resolve<K: Kernels>(&mut self, core: &Core<'_, K>, slot: SlotRef) {
         let sampled = core.window.slot(slot).task().0.is_multiple_of(SAMPLED);
         // Ordering: Relaxed; the queue, or this thread itself, brought it here. Afterwards the slot may have a new tenant.
-        let ended = sampled.then(|| core.moments[slot as usize].ended_ns.load(Relaxed));
+        let ended = sampled.then(|| core.samples[slot as usize].ended_ns.load(Relaxed));
         self.complete(core, slot);
+        if let Some((_, left)) = &mut self.owed {
+            *left -= 1;
+            if *left == 0 {
+                self.pay(core);
+            }
+        }
         if let Some(ended) = ended {
-            self.stats.end_to_completed.saturating_record(core.nanoseconds().saturating_sub(ended));
+            self.stats.end_to_completed.record(core.nanoseconds().saturating_sub(ended));
         }
         self.settle(core);
     }
@@ -268,6 +299,28 @@ impl Hands {
         }
     }
 
+    /// Whether a ring, whose oldest task this thread consumed, can wait for more to be retired at once: advancing it costs two
+    /// fences, and takes a cache line away from the orchestrator that looks for room. The thread owes the advance then, and pays
+    /// it after some completions or before it idles. An orchestrator that finds no room advances the ring itself, and nobody
+    /// defers from then on: the orchestrator writes its duty, passes a fence and looks for consumed tasks, while this thread wrote
+    /// CONSUMED, passed the fence in `is_oldest` and looks at the duty, so one of them sees the other.
+    #[inline]
+    fn defers<K: Kernels>(&mut self, core: &Core<'_, K>, ring: u32) -> bool {
+        // Ordering: Relaxed behind the fence.
+        if !self.keeps_next || core.setup.deferred == 0 || core.duty.load(Relaxed) != duty::WORKING {
+            return false;
+        }
+        self.owed.get_or_insert((ring, core.setup.deferred)).0 == ring
+    }
+
+    /// Does what it deferred.
+    #[inline]
+    pub(super) fn pay<K: Kernels>(&mut self, core: &Core<'_, K>) {
+        if let Some((ring, _)) = self.owed.take() {
+            core.advance(ring, &mut self.stats);
+        }
+    }
+
     #[inline]
     fn complete<K: Kernels>(&mut self, core: &Core<'_, K>, slot_ref: SlotRef) {
         let job = &core.window.slot(slot_ref).job;
@@ -280,8 +333,10 @@ impl Hands {
         }
         core.kernels.completed(slot_ref);
         // Ordering: Relaxed; the count of blocks led here, and the next tenant comes after `complete`.
-        let end = core.moments[slot_ref as usize].end.load(Relaxed);
-        core.moments[slot_ref as usize].ready.store(0, Relaxed);
+        let moment = &core.moments[slot_ref as usize];
+        let end = moment.end.load(Relaxed);
+        moment.end.store(0, Relaxed);
+        moment.ready.store(0, Relaxed);
         let mut told = Told { core, hands: self, end, is_bad };
         core.window.complete(slot_ref, &mut told);
     }
@@ -339,10 +394,10 @@ impl<K: Kernels> Outcomes for Told<'_, '_, '_, K> {
             return;
         }
         if slot.task().0.is_multiple_of(SAMPLED) {
-            let (now, moment) = (core.nanoseconds(), &core.moments[slot_ref as usize]);
-            let since = now.saturating_sub(moment.submitted_ns.load(Relaxed)); // Ordering: published with the task.
-            self.hands.stats.submit_to_ready.saturating_record(since);
-            moment.ready_ns.store(now, Relaxed); // Ordering: the queue publishes it.
+            let (now, sample) = (core.nanoseconds(), &core.samples[slot_ref as usize]);
+            let since = now.saturating_sub(sample.submitted_ns.load(Relaxed)); // Ordering: published with the task.
+            self.hands.stats.submit_to_ready.record(since);
+            sample.ready_ns.store(now, Relaxed); // Ordering: the queue publishes it.
         }
         let bit = 1 << kind as u32;
         if core.used() & bit == 0 {
@@ -370,17 +425,8 @@ impl<K: Kernels> Outcomes for Told<'_, '_, '_, K> {
             return;
         }
         let ring = core.window.ring_of(slot);
-        core.window.advance(ring, |_| {});
-        core.kernels.retired();
-        // The fence at the end of `advance` pairs with the one of a blocked orchestrator that announces itself. Whether
-        // it is woken early or only when all are idle is a matter of speed.
-        // Ordering: Relaxed; written before the bit was set.
-        if core.sleepers.idle_hint() & 1 << ORCHESTRATOR != 0
-            && core.window.ring(ring).retired() >= core.wake_at.load(Relaxed)
-            && core.duty.load(Relaxed) == duty::BLOCKED
-            && core.sleepers.wake(ORCHESTRATOR)
-        {
-            self.hands.stats.wake_ups += 1;
+        if !self.hands.defers(core, ring) {
+            core.advance(ring, &mut self.hands.stats);
         }
     }
 }

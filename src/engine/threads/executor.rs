@@ -12,10 +12,13 @@ use crate::window::{NONE, SlotRef, flag};
 use crossbeam_utils::Backoff;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Ended tasks that are worth waking a scheduler thread for.
 const BACKLOG: u64 = 4;
+
+/// A thread that gives its CPU away again and again stops looking after this time, however few rounds it made.
+const LONGEST_SPIN: Duration = Duration::from_millis(1);
 
 /// Most blocks in one turn, so that the end of the run is never far away.
 const TURN: u32 = 1024;
@@ -48,7 +51,7 @@ pub(super) fn idle<K: Kernels>(core: &Core<'_, K>, me: usize, stats: &mut Stats,
         return;
     }
     stats.parks += 1;
-    if core.sleepers.sleep(me) == Slept::Last {
+    if core.sleepers.sleep_telling(me, || core.kernels.all_but_one_sleep()) == Slept::Last {
         core.all_idle(me);
     }
 }
@@ -56,9 +59,14 @@ pub(super) fn idle<K: Kernels>(core: &Core<'_, K>, me: usize, stats: &mut Stats,
 /// Looks again and again for a while; true as soon as there is something.
 pub(super) fn spin_until(rounds: u32, found: &impl Fn() -> bool) -> bool {
     let backoff = Backoff::new();
+    let mut yielding_since = None;
     for _ in 0..rounds {
         if found() {
             return true;
+        }
+        // Where others want the CPU, every time it is given away may take them a while.
+        if backoff.is_completed() && yielding_since.get_or_insert_with(Instant::now).elapsed() > LONGEST_SPIN {
+            return false;
         }
         // Spins with growing pauses at first, then lets other threads of the host run.
         backoff.snooze();
@@ -94,6 +102,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
                 // With nothing to run it helps the schedulers, rather than wait for one of them to get a CPU.
                 self.hands.resolve(core, slot);
             } else {
+                self.hands.pay(core);
                 // Ordering: Relaxed; a hint for the choice of whom to wake.
                 core.least[self.me - 1 - core.setup.schedulers].store(self.share.clock(), Relaxed);
                 idle(core, self.me, &mut self.hands.stats, || core.has_ready() || !core.ended.is_empty());
@@ -210,7 +219,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         }));
         if let Some(start) = sampled {
             let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.hands.stats.start_to_end.saturating_record(nanoseconds);
+            self.hands.stats.start_to_end.record(nanoseconds);
         }
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {
@@ -227,7 +236,10 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let (core, stats) = (self.core, &mut self.hands.stats);
         let mut last = 0;
         for span in spans {
-            stats.ran(kernel, span.worker, span.end - span.start, span.end);
+            stats.ran(span.worker, span.end - span.start, span.end);
+            if core.setup.by_kernel {
+                stats.ran_kernel(kernel, span.end - span.start);
+            }
             last = last.max(span.end);
         }
         stats.blocks += 1;
@@ -259,8 +271,8 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     #[cold]
     fn started(&mut self, slot: SlotRef) -> Instant {
         let core = self.core;
-        let ready = core.moments[slot as usize].ready_ns.load(Relaxed); // Ordering: published with the task.
-        self.hands.stats.ready_to_start.saturating_record(core.nanoseconds().saturating_sub(ready));
+        let ready = core.samples[slot as usize].ready_ns.load(Relaxed); // Ordering: published with the task.
+        self.hands.stats.ready_to_start.record(core.nanoseconds().saturating_sub(ready));
         Instant::now()
     }
 
@@ -271,7 +283,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         core.faults.delay_completion();
         if core.window.slot(slot).task().0.is_multiple_of(SAMPLED) {
             // Ordering: Relaxed; the queue publishes it.
-            core.moments[slot as usize].ended_ns.store(core.nanoseconds(), Relaxed);
+            core.samples[slot as usize].ended_ns.store(core.nanoseconds(), Relaxed);
         }
         if core.setup.schedulers == 0 {
             self.hands.resolve(core, slot);

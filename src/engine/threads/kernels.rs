@@ -24,6 +24,10 @@ pub trait Kernels: Sync {
     #[inline]
     fn retired(&self) {}
 
+    /// All threads of the run but one sleep.
+    #[inline]
+    fn all_but_one_sleep(&self) {}
+
     /// A task is about to be COMPLETED.
     #[inline]
     fn completed(&self, slot: SlotRef) {
@@ -83,14 +87,21 @@ pub struct Spin {
     pub clock_mhz: u64,
 }
 
-impl Kernels for Spin {
-    fn run(&self, call: &Call) -> Result<(), KernelError> {
-        let nanoseconds = u128::from(call.cycles) * 1000 / u128::from(self.clock_mhz.max(1));
+impl Spin {
+    /// Spins for these cycles, unless it is told to break off.
+    pub(super) fn for_cycles(self, cycles: u64, is_over: impl Fn() -> bool) {
+        let nanoseconds = u128::from(cycles) * 1000 / u128::from(self.clock_mhz.max(1));
         let until = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
         let start = Instant::now();
-        while start.elapsed() < until {
+        while start.elapsed() < until && !is_over() {
             std::hint::spin_loop();
         }
+    }
+}
+
+impl Kernels for Spin {
+    fn run(&self, call: &Call) -> Result<(), KernelError> {
+        self.for_cycles(call.cycles, || false);
         Ok(())
     }
 }

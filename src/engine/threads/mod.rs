@@ -57,7 +57,11 @@ struct Setup {
     schedulers: usize,
     executors: usize,
     rows: bool,
+    /// Count by kernel; not where the numbers of kernels come from a file that anybody may have written to.
+    by_kernel: bool,
     spin: u32,
+    /// Completions for which retiring may wait; 0 where another process looks at the rings.
+    deferred: u32,
 }
 
 impl Setup {
@@ -66,7 +70,8 @@ impl Setup {
         let most = (machine.workers.total() as usize).clamp(1, sleep::MOST_THREADS - 17);
         let free = host_cpus().saturating_sub(1 + schedulers).max(1);
         let executors = options.executors.unwrap_or(free).clamp(1, most);
-        Setup { schedulers, executors, rows: options.rows, spin: SPIN }
+        let deferred = (machine.limits.window / 16).min(32) as u32;
+        Setup { schedulers, executors, rows: options.rows, by_kernel: true, spin: SPIN, deferred }
     }
 }
 

@@ -82,9 +82,16 @@ impl<S: Sharing> Sleepers<S> {
 
     /// Sleeps until woken, unless all others sleep.
     pub(super) fn sleep(&self, me: usize) -> Slept {
+        self.sleep_telling(me, || ())
+    }
+
+    /// As [`Sleepers::sleep`], and says so when only one other is left awake.
+    pub(super) fn sleep_telling(&self, me: usize, one_left: impl FnOnce()) -> Slept {
         // Ordering: AcqRel, so that the last one sees what all the others did before they slept.
-        if self.awake.fetch_sub(1, AcqRel) == 1 {
-            return Slept::Last;
+        match self.awake.fetch_sub(1, AcqRel) {
+            1 => return Slept::Last,
+            2 => one_left(),
+            _ => {}
         }
         self.wait(me);
         Slept::Woken

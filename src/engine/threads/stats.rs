@@ -23,18 +23,27 @@ pub(super) struct Stats {
     pub(super) wake_ups: u64,
     pub(super) parks: u64,
     pub(super) handed_on: u64,
-    pub(super) submit_to_ready: Histogram<u64>,
-    pub(super) ready_to_start: Histogram<u64>,
-    pub(super) start_to_end: Histogram<u64>,
-    pub(super) end_to_completed: Histogram<u64>,
-    pub(super) submit: Histogram<u64>,
+    pub(super) submit_to_ready: Moments,
+    pub(super) ready_to_start: Moments,
+    pub(super) start_to_end: Moments,
+    pub(super) end_to_completed: Moments,
+    pub(super) submit: Moments,
     /// The schedule, if it is wanted.
     pub(super) rows: Vec<BlockRow>,
 }
 
+/// A distribution of nanoseconds; it grows with what it holds.
+pub(super) struct Moments(Histogram<u64>);
+
+impl Moments {
+    pub(super) fn record(&mut self, nanoseconds: u64) {
+        self.0.record(nanoseconds).expect("a histogram that grows takes every value");
+    }
+}
+
 impl Stats {
     pub(super) fn new(n_workers: usize) -> Stats {
-        let histogram = || Histogram::new_with_max(1 << 50, 2).expect("valid bounds and precision");
+        let histogram = || Moments(Histogram::new(2).expect("a valid precision"));
         Stats {
             blocks: 0,
             ended: Ended::default(),
@@ -54,13 +63,18 @@ impl Stats {
         }
     }
 
-    /// A block of a kernel ran on a worker.
+    /// A block ran on a worker.
     #[inline]
-    pub(super) fn ran(&mut self, kernel: u32, worker: u32, cycles: u64, end: u64) {
+    pub(super) fn ran(&mut self, worker: u32, cycles: u64, end: u64) {
         let (blocks, busy) = &mut self.workers[worker as usize];
         *blocks += 1;
         *busy += cycles;
         self.makespan = self.makespan.max(end);
+    }
+
+    /// A block of a kernel ran.
+    #[inline]
+    pub(super) fn ran_kernel(&mut self, kernel: u32, cycles: u64) {
         let index = kernel.wrapping_add(1) as usize;
         if index >= self.kernels.len() {
             self.kernels.resize(index + 1, KernelCount::default());
@@ -103,7 +117,7 @@ impl Stats {
             (&mut self.submit, other.submit),
         ];
         for (mine, theirs) in pairs {
-            mine.add(theirs).expect("histograms of the same precision");
+            mine.0.add(theirs.0).expect("histograms of the same precision that grow");
         }
         self.rows.extend(other.rows);
     }
@@ -117,7 +131,7 @@ impl Stats {
             ("start_to_end", &self.start_to_end),
             ("end_to_completed", &self.end_to_completed),
         ];
-        named.into_iter().map(|(name, histogram)| (name.to_string(), summary(histogram))).collect()
+        named.into_iter().map(|(name, histogram)| (name.to_string(), summary(&histogram.0))).collect()
     }
 }
 

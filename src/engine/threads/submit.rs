@@ -91,7 +91,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                     && waits == self.waits
                 {
                     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.hands.stats.submit.saturating_record(nanoseconds);
+                    self.hands.stats.submit.record(nanoseconds);
                 }
             }
         }
@@ -127,31 +127,41 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     fn wait(&mut self) -> Waited {
         let core = self.core;
         self.waits += 1;
+        core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`. Nobody defers an advance from here on.
+        let waited = self.wait_blocked();
+        core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
+        waited
+    }
+
+    fn wait_blocked(&mut self) -> Waited {
+        let core = self.core;
+        let advanced = core.window.advance(self.orchestrator.ring(), |_| {});
         let ring = core.window.ring(self.orchestrator.ring());
         let in_flight = ring.submitted() - ring.retired();
+        if advanced > in_flight / 4 {
+            return Waited::Again;
+        }
         let target = ring.retired() + (in_flight / 4).max(1);
         let enough = || ring.retired() >= target || core.is_over();
         if spin_until(core.setup.spin, &enough) {
             return Waited::Again;
         }
         core.wake_at.store(target, Relaxed); // Ordering: the bit set by `announce` publishes it.
-        core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`.
         core.sleepers.announce(ORCHESTRATOR);
-        let waited = if enough() {
+        // Behind the fence of `announce`: what was deferred before the duty was seen.
+        core.window.advance(self.orchestrator.ring(), |_| {});
+        if enough() {
             core.sleepers.withdraw(ORCHESTRATOR);
-            Waited::Again
-        } else {
-            self.hands.stats.parks += 1;
-            match core.sleepers.sleep(ORCHESTRATOR) {
-                Slept::Woken => Waited::Again,
-                Slept::Last => {
-                    core.sleepers.stay_up(ORCHESTRATOR);
-                    self.nothing_left_behind()
-                }
+            return Waited::Again;
+        }
+        self.hands.stats.parks += 1;
+        match core.sleepers.sleep(ORCHESTRATOR) {
+            Slept::Woken => Waited::Again,
+            Slept::Last => {
+                core.sleepers.stay_up(ORCHESTRATOR);
+                self.nothing_left_behind()
             }
-        };
-        core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
-        waited
+        }
     }
 
     /// Everybody else is idle. After a wake-up that was lost on purpose there may still be work to hand out.
@@ -185,14 +195,18 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     fn publish(&mut self, slot_ref: SlotRef) {
         let core = self.core;
         self.learn_bad_at_publish();
-        let moment = &core.moments[slot_ref as usize];
+        let submit_at = self.orchestrator.task.submit_at;
         // Ordering: Relaxed; linking and publishing make it visible.
-        moment.ready.store(self.orchestrator.task.submit_at, Relaxed);
-        moment.end.store(0, Relaxed);
-        if self.orchestrator.next_task().0.is_multiple_of(SAMPLED) {
-            moment.submitted_ns.store(core.nanoseconds(), Relaxed);
+        if submit_at > 0 {
+            core.moments[slot_ref as usize].ready.store(submit_at, Relaxed);
         }
-        self.lines[slot_ref as usize] = self.orchestrator.source().line();
+        if self.orchestrator.next_task().0.is_multiple_of(SAMPLED) {
+            core.samples[slot_ref as usize].submitted_ns.store(core.nanoseconds(), Relaxed);
+        }
+        // A program either has lines or has none.
+        if let Some(line) = self.orchestrator.source().line() {
+            self.lines[slot_ref as usize] = Some(line);
+        }
         core.kernels.prepare(&Draft {
             window: &core.window,
             slot: slot_ref,

@@ -10,6 +10,8 @@ use crate::engine::threads::{Call, Inject, KernelError, Kernels, Options, Setup,
 use crate::error::RunError;
 use crate::window::{Outcomes, SlotRef};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// How a device runs.
@@ -25,11 +27,20 @@ pub struct DeviceOptions {
 struct Remote<'m> {
     mapped: &'m Mapped,
     spin: Option<Spin>,
+    /// Nobody waits for the kernels any more.
+    given_up: AtomicBool,
 }
 
 impl Kernels for Remote<'_> {
     fn run(&self, call: &Call) -> Result<(), KernelError> {
-        self.spin.map_or(Ok(()), |spin| spin.run(call))
+        if let Some(spin) = self.spin {
+            spin.for_cycles(call.cycles, || self.given_up.load(Relaxed)); // Ordering: it carries no data.
+        }
+        Ok(())
+    }
+
+    fn all_but_one_sleep(&self) {
+        self.mapped.ring(Bell::Device);
     }
 
     fn retired(&self) {
@@ -46,12 +57,14 @@ pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result
     mapped.set(At::DevicePid, std::process::id().into());
     mapped.set(At::DeviceState, state::WORKING);
     let spin = options.spin.then_some(Spin { clock_mhz: machine.clock_mhz });
-    let kernels = Remote { mapped: &mapped, spin };
+    let kernels = Remote { mapped: &mapped, spin, given_up: AtomicBool::new(false) };
     let setup = Setup::new(machine, &Options { executors: options.executors, ..Options::default() });
+    let setup = Setup { by_kernel: false, deferred: 0, ..setup };
     let faults = Faults::new(Inject::default(), machine.workers.total());
     let core = Core::over(mapped.window()?, machine, &kernels, setup, faults);
     let mut hands = Hands::new(&core, false);
-    let result = mapped.guarded(|| spawn_all(&core, || intake(&core, &mapped, &mut hands)));
+    let intake = || intake(&core, &mapped, &mut hands).inspect_err(|_| kernels.given_up.store(true, Relaxed));
+    let result = mapped.guarded(|| spawn_all(&core, intake));
     let result = result.and_then(|((), threads)| failed_tasks(hands.stats, threads));
     mapped.set(At::DeviceState, if result.is_ok() { state::DONE } else { state::FAILED });
     mapped.ring(Bell::Submitter);
@@ -108,15 +121,15 @@ impl Peer {
         let error = |what: String| Err(Mapped::error(&mapped.path, what));
         match doing {
             state::ABSENT if !self.attached => Ok(()),
-            state::DONE => Ok(()),
             state::FAILED => error("the submitter gave up".into()),
-            state::WORKING => {
+            // One that has submitted everything still waits for the device.
+            state::WORKING | state::DONE => {
                 self.attached = true;
                 if self.looked.elapsed() < LOOK {
                     return Ok(());
                 }
                 self.looked = Instant::now();
-                if is_locked_at(&self.lock) || mapped.get(At::SubmitterState) != state::WORKING {
+                if is_locked_at(&self.lock) || mapped.get(At::SubmitterState) != doing {
                     return Ok(());
                 }
                 error(format!("the submitter (process {}) died", mapped.get(At::SubmitterPid)))
@@ -126,13 +139,13 @@ impl Peer {
     }
 }
 
-/// Waits for the submitter. While executors still work, they decide when the device is idle, so it looks again soon.
+/// Waits for the submitter, or for the last executor to fall asleep when somebody wants to know whether the device is idle.
 fn rest<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, has_work: impl Fn() -> bool) {
     let waits_for_idle =
         mapped.get(At::Blocked) != mapped.get(At::Answered) || mapped.get(At::SubmitterState) == state::DONE;
     let has_news = || has_work() || (waits_for_idle && core.sleepers.is_alone());
-    if !spin_until(core.setup.spin, &has_news) && !waits_for_idle {
-        mapped.wait(Bell::Device, has_work);
+    if !spin_until(core.setup.spin, &has_news) {
+        mapped.wait(Bell::Device, has_news);
     }
 }
 

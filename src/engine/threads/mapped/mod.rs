@@ -41,7 +41,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"PTOWIN\x0d\x0a");
 const VERSION: u64 = 3;
 const HEADER_BYTES: usize = 4096;
 /// A side looks whether the other is alive at least this often.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Numbers of words in the header.
 #[derive(Clone, Copy, Debug)]

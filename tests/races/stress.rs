@@ -1,9 +1,10 @@
 //! Stress of the threaded engine: every generator on 24 + 48 workers with a window of 16, in both modes.
 //!
 //! Small in a normal test run. `scripts/stress.sh` makes it large: `PTOSIM_STRESS` tasks of each generator, `PTOSIM_STRESS_SEEDS` seeds
-//! (or as many numbers of threads, where a generator has no seed), and with `PTOSIM_STRESS_ONLY` one generator alone.
+//! (or as many numbers of threads, where a generator has no seed), and with `PTOSIM_STRESS_ONLY` one generator alone. With
+//! `PTOSIM_STRESS_ROTATE` a seed runs with one number of scheduler threads instead of with all.
 
-use crate::threads::{Witness, machine};
+use crate::witness::{Witness, machine};
 use ptosim::engine::threads::Options;
 use ptosim::graph::Graph;
 use ptosim::workload::{self, generate};
@@ -34,8 +35,10 @@ fn parameters(name: &str, size: u64) -> String {
 }
 
 /// Every task exactly once, after its producers, all consumed: with 0 to 3 scheduler threads, in free and in deterministic mode.
-fn stress(witness: &mut Witness, workload: &dyn workload::Workload, executors: usize, label: &str) {
-    for schedulers in 0..=3 {
+fn stress(witness: &mut Witness, workload: &dyn workload::Workload, seed: u64, label: &str) {
+    let executors = 1 + (seed as usize / 4 + seed as usize) % 4;
+    let only = std::env::var_os("PTOSIM_STRESS_ROTATE").map(|_| seed % 4);
+    for schedulers in (0..=3).filter(|&schedulers| only.is_none_or(|only| schedulers == only)) {
         let threads = format!("scheduler.threads={schedulers}");
         let machine = machine(&["limits.window=16", "workers.cube=24", "workers.vector=48", &threads]);
         let options = Options { executors: Some(executors), ..Options::default() };
@@ -66,10 +69,10 @@ fn every_task_of_every_generator_runs_once_after_its_producers() {
             let graph =
                 || Graph::load(workload.as_ref(), &machine(&[])).unwrap_or_else(|error| panic!("{spec}: {error}"));
             let witness = witness.get_or_insert_with(|| Witness::new(graph()));
-            stress(witness, workload.as_ref(), 1 + seed as usize % 4, &spec);
+            stress(witness, workload.as_ref(), seed, &spec);
         }
         let tasks = witness.map_or(0, |witness| witness.n_tasks());
-        println!("{}: {tasks} tasks, {seeds} times, 0 to 3 scheduler threads, both modes", generator.name);
+        println!("{}: {tasks} tasks, {seeds} seeds", generator.name);
     }
     assert!(n_generators > 0, "no generator is called {only:?}");
 }
