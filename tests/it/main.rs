@@ -32,5 +32,6 @@ mod sweep;
 mod threads;
 mod tidy;
 mod units_pto;
+#[expect(dead_code, reason = "deterministic mode is watched in the other crate")]
 #[path = "../races/witness.rs"]
 mod witness;

@@ -48,7 +48,7 @@ fn tasks(random: &mut Random) -> Vec<Task> {
             submit_at,
             owner: Some(random.below(5)).filter(|&owner| owner < 4),
             prio: [0, 1, 2, 5, 19, 20, 25][random.below(7)],
-            processor: random.below(5) as i32 - 1,
+            processor: [-1, 0, 1, 2, 3][random.below(5)],
             schedule_at: Some(random.below(60) as u64).filter(|at| at % 2 == 0),
         }
     };
@@ -212,7 +212,13 @@ fn cyber_agrees_with_the_model_on_random_programs() {
         let mut presets = BTreeMap::new();
         for owner in 0..4 {
             if random.below(3) == 0 {
-                presets.insert(owner, (random.below(n_workers + 1) as i32 - 1, [0, 3, 19, 30][random.below(4)]));
+                presets.insert(
+                    owner,
+                    (
+                        i32::try_from(random.below(n_workers + 1)).expect("few workers") - 1,
+                        [0, 3, 19, 30][random.below(4)],
+                    ),
+                );
             }
         }
         let name = if n_pinned == 0 { Name::CyberClassic } else { Name::CyberChoreography };
@@ -316,7 +322,7 @@ fn orleans_agrees_with_the_model_on_random_programs() {
         let (tasks, n_workers) = (tasks(random), 1 + random.below(4));
         let (quantum, most) = ([0, 5, 10, 15, 25][random.below(5)], random.below(3));
         let mut config = Config::default();
-        config.orleans.activation_scheduling_quantum = Span::Cycles(quantum as i64);
+        config.orleans.activation_scheduling_quantum = Span::Cycles(quantum.cast_signed());
         config.orleans.max_work_items_per_turn = most as u64;
         let mut rule = Orleans {
             tasks: &tasks,

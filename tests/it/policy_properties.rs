@@ -121,7 +121,7 @@ fn explicit(total: u32, reversed: bool) -> Conf {
     conf.choreography_conf.choreography_processor_num = Some(1);
     let task = |routine: i32| ChoreographyTask {
         name: format!("r{routine}"),
-        processor: Some((routine - 1).min(total as i32 - 1)),
+        processor: Some((routine - 1).min(total.cast_signed() - 1)),
         prio: 3 * routine as u32,
     };
     conf.choreography_conf.tasks = (0..4).map(task).collect();

@@ -11,7 +11,7 @@ use ptosim::engine::{BlockRow, Observer, RunError, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
 use ptosim::policy::Choice;
-use ptosim::report::{Outcome, Report};
+use ptosim::report::Outcome;
 use ptosim::workload::{self, Symbols, Workload};
 
 /// Runs with checking kernels and expects a complete run.

@@ -16,6 +16,7 @@ use ptosim::report::Outcome;
 use ptosim::runtime::Runtime;
 use ptosim::workload;
 use std::cell::UnsafeCell;
+use std::fmt::Write;
 use std::sync::Arc;
 use witness::machine;
 
@@ -92,7 +93,9 @@ fn a_task_that_fails_cancels_what_depends_on_it_on_all_threads() {
     for task in 0..TASKS {
         let deps = if task < 4 { String::new() } else { format!(",\"deps\":[{},{}]", task - 4, task - 1) };
         let fault = task % 16 == 7;
-        trace += &format!("{{\"op\":\"submit\",\"cycles\":5,\"blocks\":{},\"fault\":{fault}{deps}}}\n", 1 + task % 3);
+        let blocks = 1 + task % 3;
+        writeln!(trace, "{{\"op\":\"submit\",\"cycles\":5,\"blocks\":{blocks},\"fault\":{fault}{deps}}}")
+            .expect("a text");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("faults.jsonl");

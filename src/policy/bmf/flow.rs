@@ -334,7 +334,7 @@ impl Flow {
     pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
         let held = std::mem::take(&mut self.nodes[index as usize].held);
         self.held -= held.len();
-        if held.len() > 0 {
+        if !held.is_empty() {
             self.holding.remove(index);
         }
         self.review(index);

@@ -281,9 +281,8 @@ impl<'a> Builder<'a> {
     /// does not have.
     fn check_processors(&self, tasks: &[ChoreographyTask]) -> Result<(), String> {
         let n = self.kinds.len();
-        let wrong =
-            |task: &&ChoreographyTask| task.processor.is_some_and(|number| number < -1 || number as i64 >= n as i64);
-        match tasks.iter().find(wrong) {
+        let is_none = |number: i32| usize::try_from(number).map_or(number != -1, |number| number >= n);
+        match tasks.iter().find(|task| task.processor.is_some_and(is_none)) {
             Some(task) => Err(format!(
                 "task `{}`: processor = {} is out of range; machine `{}` has processors 0 to {}, and -1 is the pool",
                 task.name,

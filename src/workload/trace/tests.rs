@@ -483,14 +483,11 @@ fn lines_mean_the_same_however_they_are_written() {
 #[test]
 fn a_header_may_count_the_timed_commands() {
     let header = |count: u32| HEADER.replace("}\n", &format!(",\"controls\":{count}}}\n"));
-    let control = "{\"op\":\"control\",\"at\":3,\"cmd\":\"pause\"}\n";
-    let task = "{\"op\":\"submit\"}\n";
+    let (control, task) = ("{\"op\":\"control\",\"at\":3,\"cmd\":\"pause\"}\n", "{\"op\":\"submit\"}\n");
     let found = |text: String| {
         let stdin = Stdin::from_reader("t.jsonl", Box::new(Cursor::new(text.into_bytes())));
-        stdin
-            .controls()
-            .map(|controls| controls.len())
-            .and_then(|controls| told(stdin.open()?.as_mut()).map(|operations| (controls, operations.len())))
+        let controls = stdin.controls()?.len();
+        told(stdin.open()?.as_mut()).map(|operations| (controls, operations.len()))
     };
     assert_eq!(found(format!("{}\n{control}{control}{task}", header(2))).expect("right"), (2, 1));
     assert_eq!(found(format!("{}{task}", header(0))).expect("right"), (0, 1));
