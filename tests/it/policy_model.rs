@@ -320,7 +320,7 @@ impl Rule for Orleans<'_> {
 fn orleans_agrees_with_the_model_on_random_programs() {
     agree(|random| {
         let (tasks, n_workers) = (tasks(random), 1 + random.below(4));
-        let (quantum, most) = ([0, 5, 10, 15, 25][random.below(5)], random.below(3));
+        let (quantum, most) = ([0_u64, 5, 10, 15, 25][random.below(5)], random.below(3));
         let mut config = Config::default();
         config.orleans.activation_scheduling_quantum = Span::Cycles(quantum.cast_signed());
         config.orleans.max_work_items_per_turn = most as u64;
