@@ -1,7 +1,7 @@
 //! Guards the lock-free ready queue by itself: pushed and popped by one thread, passed from one thread to another, and contended
 //! by several. Throughput in entries.
 
-#[expect(dead_code, reason = "the bench uses a part of the queue")]
+#[expect(dead_code, clippy::wildcard_imports, reason = "the bench uses a part of the queue, and none of its tests")]
 #[path = "../src/engine/threads/ring.rs"]
 mod ring;
 

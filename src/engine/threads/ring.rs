@@ -176,7 +176,7 @@ fn turn(cell: u64) -> u32 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{ReadyRing, Word};
+    use super::*;
     use crate::sync::Shared;
     use std::sync::atomic::{AtomicU64, Ordering};
 
