@@ -126,3 +126,14 @@ fn a_runtime_of_a_dax_profile_may_be_character_data() {
 fn costs_with_a_fraction_do_not_hide_a_task_graph() {
     assert_eq!(shown(&read("2\n1 9.5 0\n2 4 1 1\n")), ["t1 stg 10 []", "t2 stg 4 [0]"]);
 }
+
+#[test]
+fn edges_of_dot_may_lead_from_and_to_groups() {
+    let graph = "digraph { a -> {b; c} -> d; subgraph s { e f } -> {g} [size=1]; {rank=same; a b} }";
+    let tasks = shown(&read(graph));
+    let expected = ["a", "b", "c", "d", "e", "f", "g"].map(|name| format!("{name} task 0 "));
+    let producers = ["[]", "[0]", "[0]", "[1, 2]", "[]", "[]", "[4, 5]"];
+    let expected: Vec<String> =
+        expected.iter().zip(producers).map(|(task, producers)| format!("{task}{producers}")).collect();
+    assert_eq!(tasks, expected);
+}
