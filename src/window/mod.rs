@@ -190,12 +190,35 @@ impl<S: Sharing> Window<S> {
             // With one ring a task's position in it is its id.
             return (task.0 >= ring.retired() && task.0 < ring.submitted()).then(|| self.at(0, task.0));
         }
+        self.find_among_rings(task)
+    }
+
+    #[inline(never)]
+    fn find_among_rings(&self, task: TaskId) -> Option<SlotRef> {
         (0..self.n_rings()).find_map(|ring| self.find_in(ring, task))
     }
 
     /// Ids grow with the position in a ring, so a ring can be searched by halves.
+    #[inline]
     fn find_in(&self, ring: u32, task: TaskId) -> Option<SlotRef> {
-        let (mut low, mut high) = (self.ring(ring).retired(), self.ring(ring).submitted());
+        let (mut low, high) = (self.ring(ring).retired(), self.ring(ring).submitted());
+        if low >= high {
+            return None;
+        }
+        // Tasks that follow each other mostly live in the same ring: then this is the place.
+        let newest = self.slot(self.at(ring, high - 1)).task().0;
+        let nearest = (high - 1).saturating_sub(newest.checked_sub(task.0)?);
+        low = low.max(nearest);
+        let slot = self.at(ring, low);
+        match self.slot(slot).task().cmp(&task) {
+            std::cmp::Ordering::Equal => Some(slot),
+            std::cmp::Ordering::Greater => None,
+            std::cmp::Ordering::Less => self.search(ring, task, low + 1, high),
+        }
+    }
+
+    /// Searches the tasks from `low` to before `high` of a ring.
+    fn search(&self, ring: u32, task: TaskId, mut low: u64, mut high: u64) -> Option<SlotRef> {
         while low < high {
             let middle = low + (high - low) / 2;
             let slot = self.at(ring, middle);
