@@ -190,7 +190,7 @@ impl<S: Sharing> Window<S> {
             // With one ring a task's position in it is its id.
             return (task.0 >= ring.retired() && task.0 < ring.submitted()).then(|| self.at(0, task.0));
         }
-        self.search(task, |ring| ring.retired())
+        self.search(task, Ring::retired)
     }
 
     /// Where `task`, submitted before, lives or lived, if that slot has no other tenant yet.
