@@ -12,6 +12,7 @@ if [[ " $* " == *" --hot "* ]]; then
     runner=target/tools/bin/gungraun-runner
     [[ -x $runner ]] || cargo install --quiet --locked gungraun-runner --version 0.20.0 --root target/tools
     counts=target/counts/hot_paths.json
+    mkdir -p target/counts
     GUNGRAUN_RUNNER=$PWD/$runner CARGO_TARGET_DIR=$PWD/target/counts \
         cargo bench --quiet --manifest-path benches/counts/Cargo.toml -- --output-format=json >"$counts"
     exec python3 scripts/bench.py - --hot "$counts" $([[ " $* " != *" --update "* ]] || echo --update)
