@@ -151,6 +151,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
         task.job.set(flag::ADMITTED);
+        if task.job.has(flag::CANCELLED) {
+            self.withdraw(slot);
+        }
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
             self.ledger.admitted(Class::from_bits(task.job.class()));
@@ -246,7 +249,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn finish(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, worker: Option<u32>) {
         let failed = slot.job.has(flag::FAULT);
-        if worker.is_none() && !self.family.is_empty() {
+        if worker.is_none() {
+            self.times[slot_ref as usize].start = self.now;
             self.family.parent_started(slot.task(), self.now);
         }
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };

@@ -203,11 +203,13 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         RunError::Task(format!("{place}task {task} `{name}`: {why}"))
     }
 
-    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a
-    /// parent that is retired lies in the past.
+    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. A parent that is
+    /// retired is remembered until its slot has another tenant; the start of an older one lies in the past.
     #[cold]
     pub(super) fn adopt(&mut self, child: SlotRef, parent: TaskId, offset: u64) -> Option<TaskId> {
-        let found = self.window.find(parent)?;
+        let Some(found) = self.window.last_home(parent) else {
+            return self.orchestrator.is_bad(parent).then_some(parent);
+        };
         let slot = self.window.slot(found);
         if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
             return Some(parent);

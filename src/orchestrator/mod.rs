@@ -449,6 +449,11 @@ impl Orchestrator {
         self.bad.insert(task);
     }
 
+    /// Whether a task is known to have ended badly.
+    pub fn is_bad(&self, task: TaskId) -> bool {
+        self.bad.contains(&task)
+    }
+
     /// Enters the task's accesses: reads, then writes, then new buffers.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
