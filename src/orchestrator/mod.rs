@@ -432,6 +432,12 @@ impl Orchestrator {
         Ok(())
     }
 
+    /// Cycles of the longest path that ends with the task in a slot.
+    #[inline]
+    pub fn path_of(&self, slot: SlotRef) -> u64 {
+        self.paths[slot as usize]
+    }
+
     /// Whether nothing known comes before the task at hand.
     #[inline]
     pub fn is_root(&self) -> bool {
