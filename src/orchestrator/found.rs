@@ -17,6 +17,8 @@ pub(super) struct Producer {
 pub(super) struct Found<'a, S: Sharing> {
     pub(super) window: &'a Window<S>,
     pub(super) producers: &'a mut Vec<Producer>,
+    /// Those that are consumed, and perhaps their slots' tenants no more. One thread knows when they ended, others must ask.
+    pub(super) gone: &'a mut Vec<Producer>,
     pub(super) consumer: TaskId,
     pub(super) path: u64,
     pub(super) bad: &'a BTreeSet<TaskId>,
@@ -24,12 +26,18 @@ pub(super) struct Found<'a, S: Sharing> {
 }
 
 impl<S: Sharing> Found<'_, S> {
-    /// A producer named by id.
+    /// A producer named by id. Its path is known as long as its slot has no other tenant.
     #[inline(always)]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        let slot = self.window.find(task);
-        let (slot, path) = slot.map_or_else(|| retired(self.window, task, paths), |slot| (slot, paths[slot as usize]));
-        self.add(Producer { task, slot }, path);
+        match self.window.last_home(task) {
+            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
+            None => {
+                self.poisoned |= self.bad.contains(&task);
+                if S::SHARED {
+                    self.gone.push(Producer { task, slot: NONE });
+                }
+            }
+        }
     }
 
     /// A producer by an access of its own, if there is one.
@@ -44,18 +52,15 @@ impl<S: Sharing> Found<'_, S> {
     #[inline(always)]
     fn add(&mut self, producer: Producer, path: u64) {
         self.path = self.path.max(path);
+        if self.window.is_alive(producer.slot, producer.task) {
+            if self.window.mark(producer.slot, self.consumer) {
+                self.producers.push(producer);
+            }
+        } else if S::SHARED {
+            self.gone.push(producer);
+        }
         if !self.bad.is_empty() && self.bad.contains(&producer.task) {
             self.poisoned = true;
         }
-        if self.window.is_alive(producer.slot, producer.task) && self.window.mark(producer.slot, self.consumer) {
-            self.producers.push(producer);
-        }
     }
-}
-
-/// Where a retired task was, and its path; it is remembered until its slot has a new tenant.
-#[inline(never)]
-fn retired<S: Sharing>(window: &Window<S>, task: TaskId, paths: &[u64]) -> (SlotRef, u64) {
-    let slot = window.at(0, task.0);
-    (slot, if window.slot(slot).task() == task { paths[slot as usize] } else { 0 })
 }
