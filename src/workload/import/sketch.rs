@@ -343,8 +343,8 @@ impl NamedPlaces {
     /// # Errors
     /// When there is no such task.
     pub fn named(&self, name: Symbol, sketch: &Sketch, by: usize) -> Result<usize, String> {
-        let missing = || dangling(sketch.symbols.name(name), format_args!("task {}", sketch.label(by)));
-        self.find(name).ok_or_else(missing)
+        let by = || sketch.tasks[by].name.map_or_else(|| by.to_string(), |by| shown(sketch.symbols.name(by)));
+        self.find(name).ok_or_else(|| dangling(sketch.symbols.name(name), format_args!("task {}", by())))
     }
 }
 
