@@ -6,6 +6,7 @@ use super::virtual_time::{Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
+use crate::machine::own_type;
 use crate::policy::{AfterEnd, End, Policy};
 use crate::sync::{Local, Word};
 use crate::window::{Slot, SlotRef, flag};
@@ -13,14 +14,19 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
-    /// Pickups that end now, and parts of MIX blocks that end before their block.
+    /// Pickups that end now.
+    #[inline]
     pub(super) fn collect_starts(&mut self) {
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
-            self.pickups.pop_front();
+            self.pickups.pop();
             self.ledger.block_started(class);
         }
+    }
+
+    /// Parts of MIX blocks that end now, before their block.
+    pub(super) fn collect_parts(&mut self) {
         while let Some(&Reverse((end, worker))) = self.parts.peek()
             && end == self.now
         {
@@ -47,9 +53,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
     }
 
-    /// Step 4: a free thread takes a job.
+    /// Step 4: a free thread takes a job; true if that takes effect at once.
     #[inline]
-    pub(super) fn begin(&mut self, job: Job) {
+    pub(super) fn begin(&mut self, job: Job) -> bool {
         let costs = &self.machine.scheduler;
         let cost = match job {
             Job::Admit(_) => costs.admit,
@@ -63,10 +69,11 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         } else {
             self.jobs.run(job, self.now, cost);
         }
+        cost == 0
     }
 
     /// A completion and those that wait right behind it are one job, which pays for all their edges but completes once.
-    pub(super) fn begin_batch(&mut self, first: Job) {
+    pub(super) fn begin_batch(&mut self, first: Job) -> bool {
         let mut batch = vec![first];
         while batch.len() < self.machine.rules.completion_batch as usize
             && let Some(next) = self.jobs.take_completion()
@@ -82,6 +89,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         } else {
             self.jobs.run_batch(batch, self.now, cost);
         }
+        cost == 0
     }
 
     /// The last of a task's blocks to be taken also pays for the consumers linked by then.
@@ -149,6 +157,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
         task.job.set(flag::ADMITTED);
+        if task.job.has(flag::CANCELLED) {
+            self.withdraw(slot);
+        }
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
             self.ledger.admitted(Class::from_bits(task.job.class()));
@@ -169,12 +180,12 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let start = self.now + self.machine.worker.pickup;
         slot.start();
         self.has_faults |= slot.job.has(flag::FAULT);
-        if !self.is_plain {
+        if self.has_costs {
             let class = Class::from_bits(slot.job.class());
             if start == self.now {
                 self.ledger.block_started(class);
             } else {
-                self.pickups.push_back((start, class));
+                self.pickups.push((start, class));
             }
         }
         let times = &mut self.times[slot_ref as usize];
@@ -201,7 +212,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             let end = self.floor.worker(id).clock;
             if end < last {
                 self.parts.push(Reverse((end, id)));
-                self.is_plain = false;
+                self.is_usual = false;
             }
         }
         self.floor.worker_mut(leader).block.end = last;
@@ -213,13 +224,17 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn run_on(&mut self, leader: u32, id: u32, slot: &Slot<Local>, start: u64) -> u64 {
         let placed = self.floor.worker(leader).block.placed;
         let worker = self.floor.worker_mut(id);
-        let on_cube = worker.kind == WorkerType::Cube;
+        let kind = worker.kind;
+        let on_cube = kind == WorkerType::Cube;
         let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
         worker.clock = end;
         self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
+        // A worker for ANY task stands in for the type that the task asks for.
+        let own = if kind == WorkerType::Any { own_type(slot.job.kind()).unwrap_or(kind) } else { kind };
+        self.work.add(own, cycles);
         if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let times = &self.times[block.slot as usize];
@@ -244,7 +259,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn finish(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, worker: Option<u32>) {
         let failed = slot.job.has(flag::FAULT);
-        if worker.is_none() && !self.family.is_empty() {
+        if worker.is_none() {
+            self.times[slot_ref as usize].start = self.now;
             self.family.parent_started(slot.task(), self.now);
         }
         let end = End { slot: slot_ref, task: slot.task(), kind: slot.job.kind(), failed, worker };
@@ -263,6 +279,10 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 self.obey();
                 return;
             }
+        }
+        if worker.is_some() {
+            // The makespan is the end of a block, so a task without one does not end a path.
+            self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path_of(slot_ref));
         }
         if failed {
             self.tally.ended.failed += 1;

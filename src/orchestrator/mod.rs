@@ -432,6 +432,12 @@ impl Orchestrator {
         Ok(())
     }
 
+    /// Cycles of the longest path that ends with the task in a slot.
+    #[inline]
+    pub fn path_of(&self, slot: SlotRef) -> u64 {
+        self.paths[slot as usize]
+    }
+
     /// Whether nothing known comes before the task at hand.
     #[inline]
     pub fn is_root(&self) -> bool {
@@ -447,6 +453,11 @@ impl Orchestrator {
     /// Remembers that a task ended badly, for consumers submitted after it is gone.
     pub fn remember_bad(&mut self, task: TaskId) {
         self.bad.insert(task);
+    }
+
+    /// Whether a task is known to have ended badly.
+    pub fn is_bad(&self, task: TaskId) -> bool {
+        self.bad.contains(&task)
     }
 
     /// Enters the task's accesses: reads, then writes, then new buffers.
