@@ -75,8 +75,7 @@ fn who_keeps(oldest: &OldestTask) -> String {
 }
 
 fn label(task: TaskId, name: Option<&str>, line: Option<u64>) -> String {
-    let facts: Vec<String> =
-        name.map(short).into_iter().chain(line.map(|line| format!("line {line}"))).collect();
+    let facts: Vec<String> = name.map(short).into_iter().chain(line.map(|line| format!("line {line}"))).collect();
     if facts.is_empty() { task.to_string() } else { format!("{task} ({})", facts.join(", ")) }
 }
 
