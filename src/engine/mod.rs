@@ -257,6 +257,14 @@ pub trait Observer {
         let _ = (job, step, now);
     }
 
+    /// A job of the scheduler was queued, begun without cost and done, one right after the other.
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        self.job(job, JobStep::Queued, now);
+        self.job(job, JobStep::Begun(0), now);
+        self.job(job, JobStep::Done, now);
+    }
+
     /// The orchestrator did this from a cycle to now; spans without length are not told.
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
@@ -380,6 +388,7 @@ impl Observer for Watch<'_> {
         withdrawn(kind: TaskType, now: u64);
         placed(placed: &Placed<'_>, now: u64);
         job(job: &SchedulerJob, step: JobStep, now: u64);
+        job_at_once(job: &SchedulerJob, now: u64);
         orchestrator(phase: Phase, from: u64, now: u64);
         occupied(ring: u32, window: &Window<Local>, now: u64);
         policy_acts(now: u64);
