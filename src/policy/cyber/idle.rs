@@ -1,0 +1,56 @@
+//! The free workers of a home by clock, without a look at all of them each time.
+
+use crate::machine::{Floor, WorkerSet};
+use std::collections::VecDeque;
+
+/// Free workers of one type, the smallest `(clock, id)` first.
+///
+/// A clock in the list may be out of date: then it is too small, because clocks only grow, and is put right when it is met.
+pub(super) struct Idle {
+    list: VecDeque<(u64, u32)>,
+    /// Workers that are not in the list.
+    unlisted: WorkerSet,
+}
+
+impl Idle {
+    /// None of `workers` is known to be free.
+    pub fn new(workers: WorkerSet) -> Idle {
+        Idle { list: VecDeque::new(), unlisted: workers }
+    }
+
+    /// Lists workers that have become free.
+    pub fn refresh(&mut self, floor: &Floor) {
+        let mut from = 0;
+        while let Some(worker) = self.unlisted.first_common(floor.free_workers(), from) {
+            from = worker + 1;
+            self.unlisted.remove(worker);
+            self.insert((floor.worker(worker).clock, worker));
+        }
+    }
+
+    /// The free worker with the smallest clock, of equals the smallest.
+    pub fn first(&mut self, floor: &Floor) -> Option<(u64, u32)> {
+        while let Some(&(clock, id)) = self.list.front() {
+            let worker = floor.worker(id);
+            if worker.is_free && worker.clock == clock {
+                return Some((clock, id));
+            }
+            self.list.pop_front();
+            if worker.is_free {
+                self.insert((worker.clock, id));
+            } else {
+                self.unlisted.insert(id);
+            }
+        }
+        None
+    }
+
+    /// Workers become free almost in the order of their clocks, so that most go to the end.
+    fn insert(&mut self, entry: (u64, u32)) {
+        let mut place = self.list.len();
+        while place > 0 && self.list[place - 1] > entry {
+            place -= 1;
+        }
+        self.list.insert(place, entry);
+    }
+}
