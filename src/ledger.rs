@@ -22,7 +22,7 @@ const ORCHESTRATOR: usize = 7;
 const DRAINED: usize = 8;
 
 /// Tasks that the same worker types can run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Class(u8);
 
 /// Number of classes: four plain types, MIX by the kinds it takes, NONE.
@@ -54,6 +54,17 @@ impl Class {
     #[inline]
     pub fn bits(self) -> u32 {
         u32::from(self.0)
+    }
+}
+
+/// The classes of tasks that workers of a type run, a bit each.
+fn classes_of(kind: WorkerType) -> u8 {
+    match kind {
+        WorkerType::Cube => 0b101_0001,
+        WorkerType::Vector => 0b110_0010,
+        WorkerType::AiCpu => 0b100,
+        WorkerType::Accelerator => 0b1000,
+        WorkerType::Any => 0b1111,
     }
 }
 
@@ -180,8 +191,10 @@ pub struct Ledger {
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     supply: Supply,
-    /// Types of which there are workers.
-    present: Vec<WorkerType>,
+    /// Types of which there are workers, and the classes they run, a bit each.
+    present: Vec<(WorkerType, u8)>,
+    /// Classes about which anything changed since time moved on, a bit each.
+    changed: u8,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -195,7 +208,8 @@ impl Ledger {
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
-        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
+        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind));
+        let present = present.map(|kind| (kind, classes_of(kind))).collect();
         Ledger {
             now: 0,
             makespan: 0,
@@ -208,7 +222,15 @@ impl Ledger {
             noted: None,
             books: kinds.into_iter().map(Book::new).collect(),
             present,
+            changed: u8::MAX,
         }
+    }
+
+    /// What changes of a class is about to.
+    #[inline(always)]
+    fn crowd(&mut self, class: Class) -> &mut Crowd {
+        self.changed |= 1 << class.0;
+        &mut self.crowds[usize::from(class.0)]
     }
 
     /// End of the last block so far.
@@ -219,23 +241,27 @@ impl Ledger {
     /// Tells what the orchestrator does from now on.
     #[inline]
     pub fn supply(&mut self, supply: Supply) {
-        self.supply = supply;
+        if supply != self.supply {
+            self.supply = supply;
+            self.changed = u8::MAX;
+        }
     }
 
     /// A task was published; `admitting` if it waits for nothing but its admission.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
         self.has_mix |= (4..=6).contains(&class.0);
-        let crowd = &mut self.crowds[usize::from(class.0)];
+        let has_costs = self.has_costs;
+        let crowd = self.crowd(class);
         crowd.pending += 1;
-        crowd.admitting += u64::from(admitting && self.has_costs);
+        crowd.admitting += u64::from(admitting && has_costs);
     }
 
     /// A task waits for nothing but its admission any more.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
         if self.has_costs {
-            self.crowds[usize::from(class.0)].admitting += 1;
+            self.crowd(class).admitting += 1;
         }
     }
 
@@ -243,27 +269,27 @@ impl Ledger {
     #[inline]
     pub fn admitted(&mut self, class: Class) {
         if self.has_costs {
-            self.crowds[usize::from(class.0)].admitting -= 1;
+            self.crowd(class).admitting -= 1;
         }
     }
 
     /// A task became READY.
     #[inline]
     pub fn ready(&mut self, class: Class) {
-        let crowd = &mut self.crowds[usize::from(class.0)];
+        let crowd = self.crowd(class);
         crowd.pending -= 1;
         crowd.ready += 1;
     }
 
     /// A task is to be run once more.
     pub fn again(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].ready += 1;
+        self.crowd(class).ready += 1;
     }
 
     /// The last block of a READY task was placed, or it needs none.
     #[inline]
     pub fn all_placed(&mut self, class: Class) {
-        self.crowds[usize::from(class.0)].ready -= 1;
+        self.crowd(class).ready -= 1;
     }
 
     /// A worker was given to a block.
@@ -286,7 +312,7 @@ impl Ledger {
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
         if self.has_costs {
-            self.crowds[usize::from(class.0)].starting += 1;
+            self.crowd(class).starting += 1;
         }
     }
 
@@ -294,7 +320,7 @@ impl Ledger {
     #[inline]
     pub fn block_started(&mut self, class: Class) {
         if self.has_costs {
-            self.crowds[usize::from(class.0)].starting -= 1;
+            self.crowd(class).starting -= 1;
         }
     }
 
@@ -351,8 +377,28 @@ impl Ledger {
     /// Time moves on; nothing has changed since the last call.
     #[inline(always)]
     pub fn advance(&mut self, to: u64) {
+        if self.changed != 0 {
+            self.turn();
+        }
+        if self.now <= self.makespan && self.makespan < to {
+            // Whatever follows, the accounts end here unless a later block moves the makespan.
+            for &(kind, _) in &self.present {
+                self.at_makespan[kind as usize] = self.sums[kind as usize];
+            }
+            self.noted = Some(self.makespan);
+        }
+        self.now = to;
+    }
+
+    /// What idle workers wait for has changed, perhaps.
+    #[inline]
+    fn turn(&mut self) {
+        let changed = std::mem::take(&mut self.changed);
         for index in 0..self.present.len() {
-            let kind = self.present[index];
+            let (kind, classes) = self.present[index];
+            if changed & classes == 0 {
+                continue;
+            }
             let (free, completing) = self.causes(kind);
             let sums = &mut self.sums[kind as usize];
             sums.free.turn(free, self.now);
@@ -360,12 +406,6 @@ impl Ledger {
                 sums.completing.turn(completing, self.now);
             }
         }
-        if self.now <= self.makespan && self.makespan < to {
-            // Whatever follows, the accounts end here unless a later block moves the makespan.
-            self.at_makespan = self.sums;
-            self.noted = Some(self.makespan);
-        }
-        self.now = to;
     }
 
     /// The accounts of a worker of this type that is free, and of one whose completion is in progress.

@@ -2,6 +2,7 @@
 //!
 //! The modules stand in the order in which a task walks through them.
 
+mod fifo;
 pub mod id;
 mod nearest;
 pub mod sync;

@@ -13,14 +13,19 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
-    /// Pickups that end now, and parts of MIX blocks that end before their block.
+    /// Pickups that end now.
+    #[inline]
     pub(super) fn collect_starts(&mut self) {
         while let Some(&(start, class)) = self.pickups.front()
             && start == self.now
         {
-            self.pickups.pop_front();
+            self.pickups.pop();
             self.ledger.block_started(class);
         }
+    }
+
+    /// Parts of MIX blocks that end now, before their block.
+    pub(super) fn collect_parts(&mut self) {
         while let Some(&Reverse((end, worker))) = self.parts.peek()
             && end == self.now
         {
@@ -47,9 +52,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
     }
 
-    /// Step 4: a free thread takes a job.
+    /// Step 4: a free thread takes a job; true if that takes effect at once.
     #[inline]
-    pub(super) fn begin(&mut self, job: Job) {
+    pub(super) fn begin(&mut self, job: Job) -> bool {
         let costs = &self.machine.scheduler;
         let cost = match job {
             Job::Admit(_) => costs.admit,
@@ -63,10 +68,11 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         } else {
             self.jobs.run(job, self.now, cost);
         }
+        cost == 0
     }
 
     /// A completion and those that wait right behind it are one job, which pays for all their edges but completes once.
-    pub(super) fn begin_batch(&mut self, first: Job) {
+    pub(super) fn begin_batch(&mut self, first: Job) -> bool {
         let mut batch = vec![first];
         while batch.len() < self.machine.rules.completion_batch as usize
             && let Some(next) = self.jobs.take_completion()
@@ -82,6 +88,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         } else {
             self.jobs.run_batch(batch, self.now, cost);
         }
+        cost == 0
     }
 
     /// The last of a task's blocks to be taken also pays for the consumers linked by then.
@@ -164,12 +171,12 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let start = self.now + self.machine.worker.pickup;
         slot.start();
         self.has_faults |= slot.job.has(flag::FAULT);
-        if !self.is_plain {
+        if self.has_costs {
             let class = Class::from_bits(slot.job.class());
             if start == self.now {
                 self.ledger.block_started(class);
             } else {
-                self.pickups.push_back((start, class));
+                self.pickups.push((start, class));
             }
         }
         let times = &mut self.times[slot_ref as usize];
@@ -196,7 +203,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             let end = self.floor.worker(id).clock;
             if end < last {
                 self.parts.push(Reverse((end, id)));
-                self.is_plain = false;
+                self.is_usual = false;
             }
         }
         self.floor.worker_mut(leader).block.end = last;

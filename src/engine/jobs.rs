@@ -1,9 +1,9 @@
 //! The scheduler's threads in virtual time: a queue of jobs, taken strictly first in first out.
 
 use crate::config::SchedulerCosts;
+use crate::fifo::Fifo;
 use crate::report::SchedulerReport;
 use crate::window::SlotRef;
-use std::collections::VecDeque;
 
 /// Something for a scheduler thread to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,37 +18,49 @@ pub(super) enum Job {
     Dispatch(u32),
 }
 
+impl Default for Job {
+    fn default() -> Job {
+        Job::Admit(0)
+    }
+}
+
 /// A job in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Running {
     end: u64,
     job: Job,
-    /// Completions that take effect with it, the next one last.
-    more: Vec<Job>,
+    /// Which of the batches takes effect with it, if any does.
+    batch: Option<u32>,
 }
 
 /// All threads and their queue.
 pub(super) struct Jobs {
-    queue: VecDeque<Job>,
+    queue: Fifo<Job>,
     /// In the order in which they started.
     running: Vec<Running>,
+    /// When the first of them ends, or the largest number when none does.
+    next_end: u64,
     threads: usize,
+    /// Completions that take effect with another one, the next one last, each batch of a job in progress.
+    batches: Vec<Vec<Job>>,
     pub(super) report: SchedulerReport,
 }
 
 impl Jobs {
     pub(super) fn new(costs: &SchedulerCosts) -> Jobs {
         Jobs {
-            queue: VecDeque::with_capacity(1024),
+            queue: Fifo::default(),
             running: Vec::with_capacity(costs.threads as usize),
+            next_end: u64::MAX,
             threads: costs.threads as usize,
+            batches: Vec::new(),
             report: SchedulerReport { threads: costs.threads, ..SchedulerReport::default() },
         }
     }
 
     #[inline]
     pub(super) fn push(&mut self, job: Job) {
-        self.queue.push_back(job);
+        self.queue.push(job);
     }
 
     /// Whether no job waits.
@@ -63,7 +75,7 @@ impl Jobs {
         if self.running.len() == self.threads {
             return None;
         }
-        let job = self.queue.pop_front()?;
+        let job = self.queue.pop()?;
         self.report.jobs += 1;
         Some(job)
     }
@@ -74,44 +86,71 @@ impl Jobs {
             return None;
         }
         self.report.jobs += 1;
-        self.queue.pop_front()
+        self.queue.pop()
     }
 
     /// Keeps a thread busy with completions taken together now.
     pub(super) fn run_batch(&mut self, mut batch: Vec<Job>, now: u64, cost: u64) {
         self.report.complete += cost;
         batch.reverse();
-        if let Some(job) = batch.pop() {
-            self.running.push(Running { end: now.saturating_add(cost), job, more: batch });
+        let Some(job) = batch.pop() else { return };
+        let end = now.saturating_add(cost);
+        if batch.is_empty() {
+            return self.start(Running { end, job, batch: None });
         }
+        let unused = self.batches.iter().position(Vec::is_empty).unwrap_or(self.batches.len());
+        if unused == self.batches.len() {
+            self.batches.push(Vec::new());
+        }
+        self.batches[unused] = batch;
+        self.start(Running { end, job, batch: Some(unused as u32) });
     }
 
     /// Keeps a thread busy with a job taken now.
+    #[inline]
     pub(super) fn run(&mut self, job: Job, now: u64, cost: u64) {
         match job {
             Job::Admit(_) => self.report.admit += cost,
             Job::Complete(_) | Job::Join(_) => self.report.complete += cost,
             Job::Dispatch(_) => self.report.dispatch += cost,
         }
-        self.running.push(Running { end: now.saturating_add(cost), job, more: Vec::new() });
+        self.start(Running { end: now.saturating_add(cost), job, batch: None });
     }
 
-    /// The first started of the jobs that end now.
     #[inline]
-    pub(super) fn finish(&mut self, now: u64) -> Option<Job> {
-        if self.running.is_empty() {
-            return None;
-        }
-        let index = self.running.iter().position(|running| running.end == now)?;
-        if let Some(next) = self.running[index].more.pop() {
-            return Some(std::mem::replace(&mut self.running[index].job, next));
-        }
-        Some(self.running.remove(index).job)
+    fn start(&mut self, running: Running) {
+        self.next_end = self.next_end.min(running.end);
+        self.running.push(running);
     }
 
-    /// When the next job ends.
+    /// The first started of the jobs that end now, which is when the next one ends.
     #[inline]
-    pub(super) fn next_end(&self) -> Option<u64> {
-        self.running.iter().map(|running| running.end).min()
+    pub(super) fn finish(&mut self, now: u64) -> Job {
+        let index = self.running.iter().position(|running| running.end == now).expect("a job ends now");
+        let running = &mut self.running[index];
+        if let Some(batch) = running.batch
+            && let Some(next) = self.batches[batch as usize].pop()
+        {
+            return std::mem::replace(&mut running.job, next);
+        }
+        let job = running.job;
+        // A few threads at most: cheaper than `remove`.
+        for later in index + 1..self.running.len() {
+            self.running[later - 1] = self.running[later];
+        }
+        self.running.pop();
+        self.next_end = self.running.iter().fold(u64::MAX, |next, running| next.min(running.end));
+        job
+    }
+
+    /// When the next job ends, or the largest number.
+    #[inline]
+    pub(super) fn next_end(&self) -> u64 {
+        self.next_end
+    }
+
+    /// Whether no job is in progress.
+    pub(super) fn all_wait(&self) -> bool {
+        self.running.is_empty()
     }
 }

@@ -28,6 +28,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn orchestrate(&mut self) -> Result<bool, RunError> {
         match self.clerk.stage {
             Duty::Done => Ok(false),
+            Duty::Pay(until, _) if self.now < until => Ok(false),
             Duty::Blocked { seen, .. } if seen == self.lists.consumed && !self.is_shut_down => Ok(false),
             _ => self.work(),
         }
@@ -211,7 +212,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
             return Some(parent);
         }
-        self.is_plain = false;
+        self.is_usual = false;
         if slot.state() < State::Running {
             self.window.wait_for_one_more(child);
             self.family.wait_for_start(child, parent, offset);

@@ -16,6 +16,7 @@ use super::jobs::{Job, Jobs};
 use super::tally::{PathCosts, Tally, Work};
 use super::{Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
+use crate::fifo::Fifo;
 use crate::id::Symbol;
 use crate::ledger::{Class, Ledger};
 use crate::machine::Floor;
@@ -26,7 +27,7 @@ use crate::sync::Local;
 use crate::window::{NONE, Outcomes, SlotRef, Window, zeroed};
 use crate::workload::Control;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// A run in progress.
 pub(super) struct Sim<'a, P, O> {
@@ -47,7 +48,7 @@ pub(super) struct Sim<'a, P, O> {
     /// When a worker's part of a MIX block ends before the block does, and the worker.
     pub(super) parts: BinaryHeap<Reverse<(u64, u32)>>,
     /// When blocks being picked up start, in that order.
-    pub(super) pickups: VecDeque<(u64, Class)>,
+    pub(super) pickups: Fifo<(u64, Class)>,
     pub(super) times: Box<[Times]>,
     pub(super) path_costs: PathCosts,
     pub(super) placed: Vec<u32>,
@@ -65,9 +66,10 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) has_faults: bool,
     /// Jobs cost nothing and the policy does not care when they are done, so that they need no queue.
     pub(super) is_prompt: bool,
-    /// Nothing takes time but blocks, and the program has had no timed commands, parents or MIX blocks so far: most steps of
-    /// an instant have nothing to do.
-    pub(super) is_plain: bool,
+    /// Jobs of the scheduler or pickups take time.
+    pub(super) has_costs: bool,
+    /// The program has had no timed commands, parents or MIX blocks so far: some steps of an instant have nothing to do.
+    pub(super) is_usual: bool,
 }
 
 /// Moments of the task in a slot.
@@ -111,7 +113,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             observer,
             ends: Ends::new(machine.workers.total() as usize),
             parts: BinaryHeap::new(),
-            pickups: VecDeque::new(),
+            pickups: Fifo::default(),
             times: zeroed(window.n_slots()),
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
@@ -124,7 +126,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             adaptive: Adaptive::new(machine),
             has_faults: false,
             is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
-            is_plain: !has_costs,
+            has_costs,
+            is_usual: true,
         }
     }
 
@@ -132,7 +135,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn with_controls(mut self, mut controls: Vec<Control>) -> Self {
         controls.sort_by_key(|control| control.at);
         controls.reverse();
-        self.is_plain &= controls.is_empty();
+        self.is_usual = controls.is_empty();
         self.controls = controls;
         self
     }
@@ -164,7 +167,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
     pub(super) fn check_clock(&self) -> Result<(), RunError> {
         let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
-        if !self.ends.has_endless() && self.jobs.next_end().is_none() && !waits {
+        if !self.ends.has_endless() && self.jobs.all_wait() && !waits {
             return Ok(());
         }
         let endless = self.floor.workers().iter().find(|worker| !worker.is_free && worker.block_end() == u64::MAX);
@@ -178,16 +181,20 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     pub(super) fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            if !self.is_plain {
+            if !self.is_usual {
                 self.control();
+                self.collect_parts();
+            }
+            if self.has_costs {
                 self.collect_starts();
             }
             self.collect_ends();
-            if !self.is_plain {
+            if !self.is_usual {
                 self.release_children();
-                while let Some(job) = self.jobs.finish(self.now) {
-                    self.take_effect(job);
-                }
+            }
+            while self.jobs.next_end() == self.now {
+                let job = self.jobs.finish(self.now);
+                self.take_effect(job);
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
             while (self.take_jobs() | self.orchestrate()?) && !self.is_due() && !self.is_settled() {}
@@ -200,7 +207,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Whether a block has started that ends now, or a child is to be released now.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.ends.next() == self.now || !self.is_plain && self.is_due_unusually()
+        self.ends.next() == self.now || !self.is_usual && self.is_due_unusually()
     }
 
     /// Whether a part of a MIX block ends now or a child is to be released now.
@@ -215,7 +222,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self.is_prompt && self.jobs.is_empty()
     }
 
-    /// Step 4: free threads take jobs; true if they did.
+    /// Step 4: free threads take jobs; true if any of them took effect at once.
     #[inline]
     pub(super) fn take_jobs(&mut self) -> bool {
         if self.jobs.is_empty() {
@@ -223,8 +230,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         }
         let mut changed = false;
         while let Some(job) = self.jobs.take() {
-            self.begin(job);
-            changed = true;
+            changed |= self.begin(job);
         }
         changed
     }
@@ -232,11 +238,16 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
     pub(super) fn next_event(&self) -> Option<u64> {
-        let mut next = self.ends.next();
+        let mut next = self.ends.next().min(self.jobs.next_end());
         if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
             next = next.min(until);
         }
-        if !self.is_plain {
+        if self.has_costs
+            && let Some(&(start, _)) = self.pickups.front()
+        {
+            next = next.min(start);
+        }
+        if !self.is_usual {
             next = next.min(self.next_unusual_event());
         }
         (next != u64::MAX).then_some(next)
@@ -245,8 +256,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The next moment of what most programs do not have.
     fn next_unusual_event(&self) -> u64 {
         let events = [
-            self.jobs.next_end(),
-            self.pickups.front().map(|&(start, _)| start),
             self.parts.peek().map(|&Reverse((end, _))| end),
             self.controls.last().map(|control| control.at),
             self.family.next_release(),
@@ -312,6 +321,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn hand_out(&mut self) -> bool {
         let mut changed = false;
         self.observer.policy_acts(self.now);
+        if P::STEADY && self.policy.is_idle() {
+            return false;
+        }
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {

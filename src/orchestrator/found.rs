@@ -24,12 +24,13 @@ pub(super) struct Found<'a, S: Sharing> {
 }
 
 impl<S: Sharing> Found<'_, S> {
-    /// A producer named by id.
+    /// A producer named by id. Its path is known as long as its slot has no other tenant.
     #[inline(always)]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        let slot = self.window.find(task);
-        let (slot, path) = slot.map_or_else(|| retired(self.window, task, paths), |slot| (slot, paths[slot as usize]));
-        self.add(Producer { task, slot }, path);
+        match self.window.last_home(task) {
+            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
+            None => self.poisoned |= self.bad.contains(&task),
+        }
     }
 
     /// A producer by an access of its own, if there is one.
@@ -44,18 +45,11 @@ impl<S: Sharing> Found<'_, S> {
     #[inline(always)]
     fn add(&mut self, producer: Producer, path: u64) {
         self.path = self.path.max(path);
-        if !self.bad.is_empty() && self.bad.contains(&producer.task) {
-            self.poisoned = true;
-        }
         if self.window.is_alive(producer.slot, producer.task) && self.window.mark(producer.slot, self.consumer) {
             self.producers.push(producer);
         }
+        if !self.bad.is_empty() && self.bad.contains(&producer.task) {
+            self.poisoned = true;
+        }
     }
-}
-
-/// Where a retired task was, and its path; it is remembered until its slot has a new tenant.
-#[inline(never)]
-fn retired<S: Sharing>(window: &Window<S>, task: TaskId, paths: &[u64]) -> (SlotRef, u64) {
-    let slot = window.at(0, task.0);
-    (slot, if window.slot(slot).task() == task { paths[slot as usize] } else { 0 })
 }

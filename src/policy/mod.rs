@@ -76,6 +76,12 @@ pub trait Policy {
     /// When it is not taken: the task is dropped and its dependents are cancelled.
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped>;
 
+    /// Whether no task waits, so that a steady policy need not be asked to dispatch.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        false
+    }
+
     /// Places as many blocks as the rule allows now.
     fn dispatch(&mut self, stage: &mut Stage<'_>);
 

@@ -2,8 +2,8 @@
 
 use super::{Dropped, Placement, Policy, QueueLimit, QueueStats, Ready, Stage};
 use crate::config::OnReadyFull;
+use crate::fifo::Fifo;
 use crate::window::SlotRef;
-use std::collections::VecDeque;
 
 /// How far behind the head of a queue the task is that is fetched when the head leaves. A task that waited for long is in no
 /// near cache any more.
@@ -11,7 +11,7 @@ const AHEAD: usize = 8;
 
 /// The rule of the PTO runtime itself.
 pub struct Pto {
-    queues: [VecDeque<SlotRef>; 5],
+    queues: [Fifo<SlotRef>; 5],
     /// Bit k is set when queue k has an entry.
     waiting: u32,
     limit: QueueLimit,
@@ -44,11 +44,16 @@ impl Policy for Pto {
             }
             // A deferred task waits behind the queue and goes in first, which is the order of the queue itself.
         }
-        queue.push_back(ready.slot);
+        queue.push(ready.slot);
         self.waiting |= 1 << ready.kind as u32;
         let high = &mut self.stats.high_water[ready.kind as usize];
         *high = (*high).max(queue.len() as u64);
         Ok(())
+    }
+
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.waiting == 0
     }
 
     #[inline]
@@ -65,7 +70,7 @@ impl Policy for Pto {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
-                        queue.pop_front();
+                        queue.pop();
                         if let Some(&next) = queue.get(AHEAD) {
                             stage.window.foresee(next);
                         }

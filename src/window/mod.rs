@@ -190,20 +190,44 @@ impl<S: Sharing> Window<S> {
             // With one ring a task's position in it is its id.
             return (task.0 >= ring.retired() && task.0 < ring.submitted()).then(|| self.at(0, task.0));
         }
-        (0..self.n_rings()).find_map(|ring| self.find_in(ring, task))
+        self.search(task, Ring::retired)
+    }
+
+    /// Where `task`, submitted before, lives or lived, if that slot has no other tenant yet.
+    #[inline]
+    pub fn last_home(&self, task: TaskId) -> Option<SlotRef> {
+        if self.rings.len() == 1 {
+            let slot = self.at(0, task.0);
+            return (self.slot(slot).task() == task).then_some(slot);
+        }
+        self.search(task, |ring| ring.submitted().saturating_sub(u64::from(self.size)))
+    }
+
+    /// Searches all rings for a task, each from a position on.
+    #[inline(never)]
+    fn search(&self, task: TaskId, from: impl Fn(&Ring<S>) -> u64) -> Option<SlotRef> {
+        (0..self.n_rings()).find_map(|ring| self.search_ring(ring, task, from(self.ring(ring))))
     }
 
     /// Ids grow with the position in a ring, so a ring can be searched by halves.
-    fn find_in(&self, ring: u32, task: TaskId) -> Option<SlotRef> {
-        let (mut low, mut high) = (self.ring(ring).retired(), self.ring(ring).submitted());
+    #[inline]
+    fn search_ring(&self, ring: u32, task: TaskId, mut low: u64) -> Option<SlotRef> {
+        let mut high = self.ring(ring).submitted();
+        if low >= high {
+            return None;
+        }
+        // Tasks that follow each other mostly live in the same ring: then this is the place, or else it lies behind it.
+        let newest = self.slot(self.at(ring, high - 1)).task().0;
+        low = low.max((high - 1).saturating_sub(newest.checked_sub(task.0)?));
+        let mut middle = low;
         while low < high {
-            let middle = low + (high - low) / 2;
             let slot = self.at(ring, middle);
             match self.slot(slot).task().cmp(&task) {
                 std::cmp::Ordering::Equal => return Some(slot),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }
+            middle = low + (high - low) / 2;
         }
         None
     }

@@ -420,3 +420,25 @@ fn a_child_starts_in_the_cycle_in_which_its_parent_does() {
     assert_eq!(report.makespan, 50, "two workers: the parent on one, its children one after the other");
     assert_eq!(report.latency["ready_to_start"].max, 3, "only the late child waits, for the first to end");
 }
+
+#[test]
+fn the_critical_path_knows_retired_tasks_in_every_ring() {
+    for rings in [1, 2, 4] {
+        let mut machine = vectors(1);
+        machine.limits.rings = rings;
+        let program = Program {
+            ops: vec![
+                plain(1, &[]),
+                Op::ScopeBegin,
+                Op::ScopeBegin,
+                plain(100, &[]),
+                Op::ScopeEnd,
+                Op::ScopeEnd,
+                task(1, &[], |late| late.submit_at = 1000),
+                plain(10, &[1]),
+            ],
+        };
+        let report = engine::run(&program, &machine, &mut ()).expect("the run completes");
+        assert_eq!(report.bounds.critical_path, 110, "{rings} rings");
+    }
+}

@@ -1,20 +1,20 @@
-//! Guards the protocol of the window by itself, without engine, workers and time: submitting, fan-out on completion, and the
-//! heap ring. Throughput in tasks; `local` is the virtual engine's window, `shared` the one with atomics.
+//! The protocol of the window by itself, without engine, workers and time, for the benches and counts of its parts.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ptosim::config::{FanoutOrder, Limits};
 use ptosim::id::TaskId;
-use ptosim::sync::{Local, Shared, Sharing};
+use ptosim::sync::Sharing;
 use ptosim::window::{Linked, Needs, Outcomes, SlotRef, Window};
-use std::hint::black_box;
 
-const TASKS: u64 = 10_000;
+/// Tasks of one round.
+pub const TASKS: u64 = 10_000;
 
 /// Counts what becomes ready and what is consumed.
 #[derive(Default)]
-struct Count {
-    ready: u64,
-    consumed: u64,
+pub struct Count {
+    /// Tasks that waited for nothing any more.
+    pub ready: u64,
+    /// Tasks that nobody needed any more.
+    pub consumed: u64,
 }
 
 impl Outcomes for Count {
@@ -27,7 +27,8 @@ impl Outcomes for Count {
     }
 }
 
-fn window<S: Sharing>(heap: u64) -> Window<S> {
+/// An empty window with 1024 slots and a heap of so many bytes.
+pub fn window<S: Sharing>(heap: u64) -> Window<S> {
     Window::new(&Limits { window: 1024, heap, ..Limits::default() }, FanoutOrder::Lifo)
 }
 
@@ -43,7 +44,7 @@ fn submit<S: Sharing>(window: &Window<S>, task: u64, heap: u64, producers: &[Slo
 }
 
 /// A chain that is submitted, completed and retired, never more than two tasks in flight.
-fn chain<S: Sharing>(window: &Window<S>, from: u64, heap: u64) -> Count {
+pub fn chain<S: Sharing>(window: &Window<S>, from: u64, heap: u64) -> Count {
     let mut count = Count::default();
     let mut last = submit(window, from, heap, &[]);
     for task in from + 1..from + TASKS {
@@ -58,7 +59,7 @@ fn chain<S: Sharing>(window: &Window<S>, from: u64, heap: u64) -> Count {
 }
 
 /// One task with `fanout` consumers, submitted and completed until there were [`TASKS`].
-fn fan_out<S: Sharing>(window: &Window<S>, from: u64, fanout: u64) -> Count {
+pub fn fan_out<S: Sharing>(window: &Window<S>, from: u64, fanout: u64) -> Count {
     let mut count = Count::default();
     for root in (from..from + TASKS).step_by(fanout as usize + 1) {
         let producer = submit(window, root, 0, &[]);
@@ -70,39 +71,3 @@ fn fan_out<S: Sharing>(window: &Window<S>, from: u64, fanout: u64) -> Count {
     }
     count
 }
-
-fn of<S: Sharing>(criterion: &mut Criterion, kind: &str) {
-    let mut group = criterion.benchmark_group("window");
-    group.throughput(Throughput::Elements(TASKS));
-    let mut next = 0;
-    for (name, heap) in [("submit", 0), ("heap_ring", 4096)] {
-        let window = window::<S>(1 << 20);
-        next = 0;
-        group.bench_function(BenchmarkId::new(name, kind), |bencher| {
-            bencher.iter(|| {
-                black_box(chain(&window, next, heap).consumed);
-                next += TASKS;
-            });
-        });
-    }
-    for fanout in [0, 1, 8, 64, 512] {
-        let window = window::<S>(0);
-        next = 0;
-        group.bench_function(BenchmarkId::new(format!("complete_fanout/{fanout}"), kind), |bencher| {
-            bencher.iter(|| {
-                black_box(fan_out(&window, next, fanout).ready);
-                next += 2 * TASKS;
-            });
-        });
-    }
-    black_box(next);
-    group.finish();
-}
-
-fn both(criterion: &mut Criterion) {
-    of::<Local>(criterion, "local");
-    of::<Shared>(criterion, "shared");
-}
-
-criterion_group!(benches, both);
-criterion_main!(benches);
