@@ -151,6 +151,11 @@ impl Graph {
         self.producers.of(task)
     }
 
+    /// Where the edges to the producers of a task begin, if all edges are numbered task by task.
+    pub fn first_edge(&self, task: TaskId) -> usize {
+        self.producers.first[task.0 as usize]
+    }
+
     /// Consumers of a task, ascending.
     pub fn consumers(&self, task: TaskId) -> &[TaskId] {
         self.consumers.get_or_init(|| self.producers.reversed()).of(task)

@@ -5,11 +5,11 @@
 
 use super::Plan;
 use crate::config::{FanoutOrder, Machine};
+use crate::engine::ends::Ends;
 use crate::graph::{Graph, Task};
 use crate::id::{TaskId, TaskType};
 use crate::machine::{Crew, Floor, own_type};
 use crate::workload::Submit;
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Whether a task is one block that waits for its producers only.
@@ -51,7 +51,7 @@ pub fn list_schedule(graph: &Graph, ranks: &[u64], machine: &Machine) -> Option<
         queues: Default::default(),
         n_arrived: 0,
         waits_for: (0..graph.tasks.len() as u64).map(|task| graph.producers(TaskId(task)).len() as u32).collect(),
-        ends: BinaryHeap::new(),
+        ends: Ends::new(machine.workers.total() as usize),
         running: vec![TaskId(0); machine.workers.total() as usize],
         blocks: Vec::with_capacity(graph.tasks.len()),
     };
@@ -71,8 +71,7 @@ struct List<'a> {
     n_arrived: u32,
     /// By task: producers that have not ended.
     waits_for: Vec<u32>,
-    /// End of what a worker runs and the worker, packed.
-    ends: BinaryHeap<Reverse<u128>>,
+    ends: Ends,
     /// By worker: the task it runs.
     running: Vec<TaskId>,
     blocks: Vec<(TaskId, Crew)>,
@@ -88,13 +87,10 @@ impl List<'_> {
         }
         let mut now = 0;
         self.hand_out(now);
-        while let Some(&Reverse(first)) = self.ends.peek() {
-            now = (first >> 64) as u64;
-            while let Some(&Reverse(next)) = self.ends.peek()
-                && (next >> 64) as u64 == now
-            {
-                self.ends.pop();
-                self.end(next as u32);
+        while self.ends.next() != u64::MAX {
+            now = self.ends.next();
+            while let Some(worker) = self.ends.take(now) {
+                self.end(worker);
             }
             self.hand_out(now);
         }
@@ -105,7 +101,8 @@ impl List<'_> {
         let index = task.0 as usize;
         let kind = self.graph.tasks[index].kind;
         let later = u32::MAX - self.n_arrived;
-        self.queues[kind as usize].push(u128::from(self.ranks[index]) << 64 | u128::from(later) << 32 | u128::from(task.0));
+        self.queues[kind as usize]
+            .push(u128::from(self.ranks[index]) << 64 | u128::from(later) << 32 | u128::from(task.0));
         self.n_arrived += 1;
     }
 
@@ -134,7 +131,7 @@ impl List<'_> {
                 let end = now.saturating_add(self.graph.tasks[task.0 as usize].cycles());
                 self.floor.worker_mut(worker).clock = end;
                 self.running[worker as usize] = task;
-                self.ends.push(Reverse(u128::from(end) << 64 | u128::from(worker)));
+                self.ends.push(end, worker);
                 self.blocks.push((task, Crew::one(worker)));
             }
         }

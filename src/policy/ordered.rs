@@ -86,6 +86,11 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     #[inline]
+    fn is_idle(&self) -> bool {
+        self.book.is_empty()
+    }
+
+    #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.sort_in(stage.window);
         for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {

@@ -15,29 +15,16 @@ use serde_json::json;
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Every block, in the order in which the blocks start.
-    blocks: Vec<Planned>,
-    /// Where the blocks of a task begin in `orders`; one more than there are tasks.
+    /// The crew of every block, in the order in which the blocks start.
+    crews: Vec<Crew>,
+    /// By worker: its blocks, as places in `crews`.
+    of_workers: Vec<Vec<u32>>,
+    /// Where the parts of a task begin in `parts`; one more than there are tasks.
     first: Vec<u32>,
-    /// Places in `blocks`, task by task.
-    orders: Vec<u32>,
+    /// Worker and place among its blocks, for every worker of every block, task by task.
+    parts: Vec<(u32, u32)>,
     /// When the last block ends if everything goes as planned.
     makespan: u64,
-}
-
-/// A planned block.
-#[derive(Clone, Copy, Debug, Default)]
-struct Planned {
-    crew: Crew,
-    /// Its place among the blocks of each worker of the crew.
-    places: [u32; 3],
-}
-
-impl Planned {
-    /// The workers of the crew, each with the block's place among its own.
-    fn parts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.crew.ids().iter().copied().zip(self.places)
-    }
 }
 
 impl Plan {
@@ -45,58 +32,49 @@ impl Plan {
     #[must_use]
     pub fn new(blocks: &[(TaskId, Crew)], n_tasks: usize, makespan: u64) -> Plan {
         let mut first = vec![0; n_tasks + 1];
-        for (task, _) in blocks {
-            first[task.0 as usize + 1] += 1;
+        for (task, crew) in blocks {
+            first[task.0 as usize + 1] += crew.ids().len() as u32;
         }
         for index in 0..n_tasks {
             first[index + 1] += first[index];
         }
-        let (mut next, mut orders) = (first.clone(), vec![0; blocks.len()]);
-        let mut lengths: Vec<u32> = Vec::new();
-        let mut planned = Vec::with_capacity(blocks.len());
-        for (order, &(task, crew)) in blocks.iter().enumerate() {
-            let place = &mut next[task.0 as usize];
-            orders[*place as usize] = order as u32;
-            *place += 1;
-            let mut block = Planned { crew, places: [0; 3] };
-            for (place, &worker) in block.places.iter_mut().zip(crew.ids()) {
-                if worker as usize >= lengths.len() {
-                    lengths.resize(worker as usize + 1, 0);
+        let (mut next, mut parts) = (first.clone(), vec![(0, 0); first[n_tasks] as usize]);
+        let mut of_workers: Vec<Vec<u32>> = Vec::new();
+        for (order, (task, crew)) in blocks.iter().enumerate() {
+            for &worker in crew.ids() {
+                if worker as usize >= of_workers.len() {
+                    of_workers.resize(worker as usize + 1, Vec::new());
                 }
-                *place = lengths[worker as usize];
-                lengths[worker as usize] += 1;
+                let own = &mut of_workers[worker as usize];
+                let part = &mut next[task.0 as usize];
+                parts[*part as usize] = (worker, own.len() as u32);
+                *part += 1;
+                own.push(order as u32);
             }
-            planned.push(block);
         }
-        Plan { blocks: planned, first, orders, makespan }
-    }
-
-    /// The blocks of a task.
-    #[inline]
-    fn of(&self, task: TaskId) -> &[u32] {
-        let index = task.0 as usize;
-        match (self.first.get(index), self.first.get(index + 1)) {
-            (Some(&from), Some(&to)) => &self.orders[from as usize..to as usize],
-            _ => &[],
-        }
+        Plan { crews: blocks.iter().map(|&(_, crew)| crew).collect(), of_workers, first, parts, makespan }
     }
 
     /// Every worker of every block of a task, with the block's place among those of the worker.
     #[inline]
-    fn parts(&self, task: TaskId) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.of(task).iter().flat_map(|&order| self.blocks[order as usize].parts())
+    fn of(&self, task: TaskId) -> &[(u32, u32)] {
+        let index = task.0 as usize;
+        match self.first.get(index..index + 2) {
+            Some(&[from, to]) => &self.parts[from as usize..to as usize],
+            _ => &[],
+        }
     }
 
-    /// The planned blocks of each worker.
+    /// The planned blocks of each worker, none of them submitted.
     fn lanes(&self, n_workers: usize) -> Vec<Lane> {
-        let mut blocks: Vec<Vec<(u32, SlotRef)>> = vec![Vec::new(); n_workers];
-        for (order, block) in self.blocks.iter().enumerate() {
-            for &worker in block.crew.ids() {
-                blocks[worker as usize].push((order as u32, NONE));
-            }
-        }
-        let lane = |blocks: Vec<_>| Lane { waiting: NumberSet::new(blocks.len()), blocks, top: NONE };
-        blocks.into_iter().map(lane).collect()
+        let none = Vec::new();
+        let blocks = (0..n_workers).map(|worker| self.of_workers.get(worker).unwrap_or(&none));
+        let lane = |blocks: &Vec<u32>| Lane {
+            blocks: blocks.iter().map(|&order| (order, NONE)).collect(),
+            waiting: NumberSet::new(blocks.len()),
+            top: NONE,
+        };
+        blocks.map(lane).collect()
     }
 }
 
@@ -200,7 +178,7 @@ impl StaticList {
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.progress.lanes[worker as usize].first().is_some_and(|(top, _)| top == order);
-        self.plan.blocks[order as usize].crew.ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
+        self.plan.crews[order as usize].ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
     /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
@@ -213,20 +191,25 @@ impl StaticList {
             }
             return;
         }
-        let task = stage.window.slot(slot).task();
-        if self.plan.of(task).iter().all(|&order| self.is_assembled(order, free)) {
-            for index in 0..self.plan.of(task).len() {
-                self.place(self.plan.of(task)[index], slot, stage);
-            }
+        let parts = self.plan.of(stage.window.slot(slot).task()).iter();
+        let mut orders: Vec<u32> =
+            parts.map(|&(worker, place)| self.plan.of_workers[worker as usize][place as usize]).collect();
+        orders.dedup();
+        if orders.iter().all(|&order| self.is_assembled(order, free)) {
+            orders.iter().for_each(|&order| self.place(order, slot, stage));
         }
     }
 
+    /// Places a block that all of its crew have on top.
     fn place(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
-        let block = self.plan.blocks[order as usize];
-        if stage.place_crew(slot, block.crew) == Placement::All {
+        let crew = self.plan.crews[order as usize];
+        if stage.place_crew(slot, crew) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
-        block.parts().for_each(|part| self.progress.leave(part));
+        for &worker in crew.ids() {
+            let top = self.progress.lanes[worker as usize].top;
+            self.progress.leave((worker, top));
+        }
     }
 }
 
@@ -241,7 +224,7 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
-        self.plan.parts(task).for_each(|part| self.progress.submitted(part, slot));
+        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
         Ok(())
     }
 
@@ -256,12 +239,17 @@ impl Policy for StaticList {
             return Err(dropped);
         }
         self.progress.is_ready[ready.slot as usize] = true;
-        self.plan.parts(ready.task).for_each(|part| self.progress.ready(part));
+        self.plan.of(ready.task).iter().for_each(|&part| self.progress.ready(part));
         Ok(())
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, _now: u64) {
-        self.plan.parts(task).for_each(|part| self.progress.leave(part));
+        self.plan.of(task).iter().for_each(|&part| self.progress.leave(part));
+    }
+
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.book.is_empty() && self.unplanned.is_idle()
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {

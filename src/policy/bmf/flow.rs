@@ -50,7 +50,7 @@ pub(super) struct Flow {
     epoch: u64,
     /// The epoch in which the last pass began.
     began: u64,
-    /// Nodes that a pass is visiting.
+    /// Nodes that wait in a pass for a node upstream.
     path: Vec<Visit>,
 }
 
@@ -230,36 +230,50 @@ impl Flow {
         self.pass += 1;
         self.began = self.epoch;
         self.nodes[index as usize].met = self.pass;
-        self.path.push(Visit::new(index));
-        while let Some(visit) = self.path.last_mut() {
-            let (from, length) = self.nodes[visit.node as usize].live;
-            let rest = &self.live_upstream[(from + visit.looked_at) as usize..(from + length) as usize];
-            let Some(skipped) = rest.iter().position(|&(place, _)| place >= first) else {
-                visit.skipped += rest.len() as u32;
-                self.leave(now);
+        let mut visit = Visit::new(index);
+        loop {
+            if let Some(upstream) = self.next_upstream(&mut visit, first) {
+                self.path.push(visit);
+                visit = Visit::new(upstream);
                 continue;
-            };
-            let (_, upstream) = rest[skipped];
-            visit.skipped += skipped as u32;
-            visit.looked_at += skipped as u32 + 1;
+            }
+            self.leave(&visit, now);
+            match self.path.pop() {
+                Some(asking) => visit = asking,
+                None => return,
+            }
+        }
+    }
+
+    /// The next node upstream that is to be visited, if any is left. Those at places before `first` have nothing to do.
+    #[inline]
+    fn next_upstream(&mut self, visit: &mut Visit, first: u32) -> Option<u32> {
+        let (from, length) = self.nodes[visit.node as usize].live;
+        let all = &self.live_upstream[from as usize..(from + length) as usize];
+        while let Some(&(place, upstream)) = all.get(visit.looked_at as usize) {
+            visit.looked_at += 1;
+            if place < first {
+                visit.skipped += 1;
+                continue;
+            }
             let node = &mut self.nodes[upstream as usize];
             if node.is_exhausted {
                 visit.is_stale = true;
                 continue;
             }
-            let (was_met, is_clear) = (node.met == self.pass, node.clear == self.epoch);
-            node.met = self.pass;
-            if was_met {
+            let is_clear = node.clear == self.epoch;
+            if std::mem::replace(&mut node.met, self.pass) == self.pass {
                 visit.is_clear &= is_clear;
             } else if !is_clear {
-                self.path.push(Visit::new(upstream));
+                return Some(upstream);
             }
         }
+        None
     }
 
-    /// The node at the end of the path has asked everybody upstream and has its own turn.
-    fn leave(&mut self, now: u64) {
-        let Some(Visit { node, skipped, is_stale, is_clear, .. }) = self.path.pop() else { return };
+    /// A node has asked everybody upstream and has its own turn; the one that asked it is the last of the path.
+    fn leave(&mut self, visit: &Visit, now: u64) {
+        let Visit { node, skipped, is_stale, is_clear, .. } = *visit;
         if self.nodes[node as usize].is_able {
             self.schedule_node(node, now);
         }

@@ -33,8 +33,8 @@ pub(super) struct NodeGraph {
     spans: Vec<(u32, u32)>,
     /// The outlets of others that a task consumes from, task by task; none for those that take no worker.
     pub inlets: Vec<u32>,
-    /// Where those of each task begin; one more than there are tasks.
-    first_inlet: Vec<u32>,
+    /// By task: where those begin and end.
+    inlet_spans: Vec<(u32, u32)>,
 }
 
 /// A node.
@@ -103,8 +103,11 @@ impl NodeGraph {
             first_upstream: Vec::new(),
             outlets: Vec::with_capacity(graph.n_edges()),
             spans: vec![(0, 0); fields.len()],
-            inlets: Vec::new(),
-            first_inlet: Vec::new(),
+            inlets: vec![0; graph.n_edges()],
+            inlet_spans: (0..fields.len() as u64)
+                .map(|task| graph.first_edge(TaskId(task)) as u32)
+                .map(|at| (at, at))
+                .collect(),
         };
         node_graph.link(graph, declared);
         node_graph.find_upstream();
@@ -121,8 +124,8 @@ impl NodeGraph {
     /// The outlets that a task consumes from, in no order.
     #[inline]
     pub fn inlets_of(&self, task: TaskId) -> std::ops::Range<usize> {
-        let index = task.0 as usize;
-        self.first_inlet[index] as usize..self.first_inlet[index + 1] as usize
+        let (from, to) = self.inlet_spans[task.0 as usize];
+        from as usize..to as usize
     }
 
     /// Index of a node.
@@ -176,7 +179,6 @@ impl NodeGraph {
         let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
         // Node and task of the consumers of a task.
         let mut consumers: Vec<(u32, u32)> = Vec::new();
-        let mut inlets = self.count_inlets(graph);
         let (tasks, first) = self.by_node();
         for from in 0..self.nodes.len() as u32 {
             while let Some((_, to)) = declared.next_if(|&(node, _)| node == from) {
@@ -202,32 +204,15 @@ impl NodeGraph {
                     if self.tasks[consumer as usize].is_scheduled {
                         let outlet = self.outlets.len() - 1;
                         self.outlets[outlet].waiting += 1;
-                        let place = &mut inlets[consumer as usize];
-                        self.inlets[*place as usize] = outlet as u32;
-                        *place += 1;
+                        let (_, end) = &mut self.inlet_spans[consumer as usize];
+                        self.inlets[*end as usize] = outlet as u32;
+                        *end += 1;
                     }
                 }
                 self.spans[task as usize] = (begin, self.outlets.len() as u32);
             }
             self.first_stream.push(self.streams.len() as u32);
         }
-    }
-
-    /// Makes room for the outlets that each task consumes from, and gives where those of each begin.
-    fn count_inlets(&mut self, graph: &Graph) -> Vec<u32> {
-        self.first_inlet.reserve(self.tasks.len() + 1);
-        let mut n_inlets = 0;
-        self.first_inlet.push(0);
-        for (index, member) in self.tasks.iter().enumerate() {
-            if member.is_scheduled {
-                let producers = graph.producers(TaskId(index as u64)).iter();
-                let is_foreign = |producer: &&TaskId| self.tasks[producer.0 as usize].node != member.node;
-                n_inlets += producers.filter(is_foreign).count() as u32;
-            }
-            self.first_inlet.push(n_inlets);
-        }
-        self.inlets = vec![0; n_inlets as usize];
-        self.first_inlet.clone()
     }
 
     /// Tasks of each node one after the other, and where those of each begin.
