@@ -5,7 +5,7 @@ use super::{Cause, Observer};
 use crate::id::TaskId;
 use crate::ledger::Class;
 use crate::policy::Policy;
-use crate::window::{SlotRef, flag};
+use crate::window::{Outcomes, SlotRef, flag};
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
@@ -34,26 +34,39 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         changed
     }
 
-    /// A task ended badly: everything that depends on it is cancelled.
+    /// A task ended badly: everything that depends on it is cancelled, and what is admitted of that is done with at once.
     #[cold]
     pub(super) fn spoil(&mut self, slot: SlotRef, task: TaskId) {
         self.window.slot(slot).job.set(flag::BAD);
         self.orchestrator.remember_bad(task);
-        let mut list = vec![slot];
+        let (mut list, mut cancelled) = (vec![slot], Vec::new());
         while let Some(producer) = list.pop() {
             let cause = self.window.slot(producer).task();
             let mut consumers = Vec::new();
             self.window.each_consumer(producer, |consumer| consumers.push(consumer));
-            for (orphan, _) in self.family.orphans(cause) {
-                self.family.push(self.now, orphan);
-                consumers.push(orphan);
-            }
+            consumers.extend(self.family.orphans(cause).into_iter().map(|(orphan, _)| orphan));
             for consumer in consumers {
                 if !self.window.slot(consumer).job.has(flag::CANCELLED) {
                     self.mark_cancelled(consumer, cause);
                     list.push(consumer);
+                    cancelled.push(consumer);
                 }
             }
+        }
+        for slot in cancelled {
+            self.withdraw(slot);
+            if self.window.slot(slot).job.has(flag::ADMITTED) && self.window.satisfy(slot) {
+                self.become_ready(slot, false);
+            }
+        }
+    }
+
+    /// A cancelled task waits for nothing but its admission any more.
+    #[cold]
+    pub(super) fn withdraw(&mut self, slot: SlotRef) {
+        self.family.forget(slot);
+        if self.window.withdraw(slot) {
+            self.unblocked(slot);
         }
     }
 

@@ -43,6 +43,15 @@ impl Family {
         self.waiting.remove(&parent).unwrap_or_default()
     }
 
+    /// A child waits for nothing any more.
+    pub(super) fn forget(&mut self, child: SlotRef) {
+        self.waiting.retain(|_, children| {
+            children.retain(|&(waiting, _)| waiting != child);
+            !children.is_empty()
+        });
+        self.due.retain(|&Reverse((.., due))| due != child);
+    }
+
     /// The first block of a task starts.
     pub(super) fn parent_started(&mut self, parent: TaskId, start: u64) {
         let Some(children) = self.waiting.remove(&parent) else { return };

@@ -411,6 +411,12 @@ impl Orchestrator {
         self.producers.iter().map(|producer| producer.task)
     }
 
+    /// Cycles of the longest path that ends with the task in a slot.
+    #[inline]
+    pub fn path_of(&self, slot: SlotRef) -> u64 {
+        self.paths[slot as usize]
+    }
+
     /// Whether nothing known comes before the task at hand.
     #[inline]
     pub fn is_root(&self) -> bool {
@@ -428,7 +434,15 @@ impl Orchestrator {
         self.bad.insert(task);
     }
 
+<<<<<<< HEAD
     /// Enters the task's accesses.
+=======
+    /// Whether a task is known to have ended badly.
+    pub fn is_bad(&self, task: TaskId) -> bool {
+        self.bad.contains(&task)
+    }
+
+    /// Enters the task's accesses: reads, then writes, then new buffers.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
         self.enter_accesses(access);

@@ -182,38 +182,28 @@ impl<S: Sharing> Window<S> {
         (ring << self.shift) + (position as u32 & (self.size - 1))
     }
 
-    /// Where `task` lives, if it is not retired.
-    #[inline]
-    pub fn find(&self, task: TaskId) -> Option<SlotRef> {
-        if self.rings.len() == 1 {
-            let ring = self.ring(0);
-            // With one ring a task's position in it is its id.
-            return (task.0 >= ring.retired() && task.0 < ring.submitted()).then(|| self.at(0, task.0));
-        }
-        self.search(task, Ring::retired)
-    }
-
     /// Where `task`, submitted before, lives or lived, if that slot has no other tenant yet.
     #[inline]
     pub fn last_home(&self, task: TaskId) -> Option<SlotRef> {
         if self.rings.len() == 1 {
+            // With one ring a task's position in it is its id.
             let slot = self.at(0, task.0);
             return (self.slot(slot).task() == task).then_some(slot);
         }
-        self.search(task, |ring| ring.submitted().saturating_sub(u64::from(self.size)))
+        self.search(task)
     }
 
-    /// Searches all rings for a task, each from a position on.
     #[inline(never)]
-    fn search(&self, task: TaskId, from: impl Fn(&Ring<S>) -> u64) -> Option<SlotRef> {
-        (0..self.n_rings()).find_map(|ring| self.search_ring(ring, task, from(self.ring(ring))))
+    fn search(&self, task: TaskId) -> Option<SlotRef> {
+        (0..self.n_rings()).find_map(|ring| self.search_ring(ring, task))
     }
 
     /// Ids grow with the position in a ring, so a ring can be searched by halves.
     #[inline]
-    fn search_ring(&self, ring: u32, task: TaskId, mut low: u64) -> Option<SlotRef> {
+    fn search_ring(&self, ring: u32, task: TaskId) -> Option<SlotRef> {
         let mut high = self.ring(ring).submitted();
-        if low >= high {
+        let mut low = high.saturating_sub(u64::from(self.size));
+        if low == high {
             return None;
         }
         // Tasks that follow each other mostly live in the same ring: then this is the place, or else it lies behind it.
@@ -317,6 +307,26 @@ impl<S: Sharing> Window<S> {
     /// Adds one thing to wait for; only before the task is admitted.
     pub fn wait_for_one_more(&self, slot: SlotRef) {
         self.slot(slot).fanin.fetch_add(1, Relaxed); // Ordering: the hold is still there, nobody decides on it.
+    }
+
+    /// A task that will never run leaves the lists of the producers that it waits for, so that nothing but its admission is left;
+    /// true if there was more. Only where one thread does everything: nobody else may be in those lists.
+    pub fn withdraw(&self, slot_ref: SlotRef) -> bool {
+        let slot = self.slot(slot_ref);
+        // Ordering: Relaxed throughout; there is one thread.
+        let first = slot.deps_first.load(Relaxed);
+        for nth in 0..slot.deps_linked.load(Relaxed) {
+            let own = self.entry_index(slot_ref, first, nth);
+            let mut link = &self.slot(self.entries[own as usize].producer.load(Relaxed)).fanout;
+            loop {
+                match link.load(Relaxed) {
+                    index if index == own => break link.store(self.entries[own as usize].next.load(Relaxed), Relaxed),
+                    index if index < CLOSED => link = &self.entries[index as usize].next,
+                    _ => break,
+                }
+            }
+        }
+        slot.fanin.swap(1, Relaxed) > 1
     }
 
     /// One thing less to wait for; true if it was the last, which makes the task READY.

@@ -442,3 +442,49 @@ fn the_critical_path_knows_retired_tasks_in_every_ring() {
         assert_eq!(report.bounds.critical_path, 110, "{rings} rings");
     }
 }
+
+#[test]
+fn a_cancelled_task_releases_its_producers_at_once() {
+    let mut machine = vectors(2);
+    machine.limits.window = 4;
+    let program = Program {
+        ops: vec![
+            task(10, &[], |bad| bad.fault = true),
+            plain(100, &[]),
+            plain(10, &[0, 1]),
+            plain(10, &[]),
+            plain(10, &[]),
+        ],
+    };
+    let mut starts = Starts::default();
+    let report = engine::run(&program, &machine, &mut starts).expect("the run ends");
+    assert_eq!(starts.0[3], (4, 0, 0, 20, 30), "the window has room when the failed task is consumed, at cycle 10");
+    assert_eq!((report.ended.cancelled, report.ended.consumed, report.makespan), (1, 5, 100));
+}
+
+#[test]
+fn a_child_knows_when_its_retired_parent_started_and_whether_it_did() {
+    let late = |parent, offset| {
+        move |child: &mut Submit| (child.submit_at, child.parent) = (10, Some((TaskId(parent), offset)))
+    };
+    let program = Program { ops: vec![plain(5, &[]), task(10, &[], late(0, 100))] };
+    let mut starts = Starts::default();
+    engine::run(&program, &vectors(2), &mut starts).expect("the run completes");
+    assert_eq!(starts.0[1].3, 100, "the start of the parent plus the offset");
+
+    let fault = task(1, &[], |bad| bad.fault = true);
+    let program = Program { ops: vec![fault, plain(1, &[0]), task(10, &[], late(1, 0))] };
+    let report = engine::run(&program, &vectors(2), &mut ()).expect("the run ends");
+    assert_eq!((report.ended.failed, report.ended.cancelled), (1, 2), "a child of a cancelled task never runs");
+
+    let none = task(0, &[0], |none| none.kind = Some(TaskType::None));
+    let early = task(1, &[], |child| child.parent = Some((TaskId(1), 7)));
+    let program = Program { ops: vec![plain(3, &[]), none, early, task(1, &[], late(1, 7))] };
+    let mut starts = Starts::default();
+    engine::run(&program, &vectors(3), &mut starts).expect("the run completes");
+    assert_eq!(
+        (starts.0[1].3, starts.0[2].3),
+        (10, 10),
+        "a NONE parent starts when it completes, for all its children"
+    );
+}

@@ -6,7 +6,7 @@ use super::sleep::Slept;
 use super::stats::SAMPLED;
 use super::{Draft, Kernels};
 use crate::engine::RunError;
-use crate::engine::tally::{Tally, Work};
+use crate::engine::tally::{Tally, Work, longest_part};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::sync::Shared;
 use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
@@ -215,7 +215,8 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             symbols: self.orchestrator.source().symbols(),
         });
         let (kind, cost) = self.orchestrator.resolved;
-        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
+        self.work.book(&self.orchestrator.task, kind, cost);
+        let cycles = longest_part(&self.orchestrator.task, kind, cost);
         let published = self.orchestrator.publish(&core.window, slot_ref, cycles.unwrap_or(0));
         self.tally.edges += published.edges;
         self.tally.critical_path = self.tally.critical_path.max(published.path);
