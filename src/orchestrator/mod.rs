@@ -434,15 +434,12 @@ impl Orchestrator {
         self.bad.insert(task);
     }
 
-<<<<<<< HEAD
-    /// Enters the task's accesses.
-=======
     /// Whether a task is known to have ended badly.
     pub fn is_bad(&self, task: TaskId) -> bool {
         self.bad.contains(&task)
     }
 
-    /// Enters the task's accesses: reads, then writes, then new buffers.
+    /// Enters the task's accesses.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
         self.enter_accesses(access);
