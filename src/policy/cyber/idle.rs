@@ -54,3 +54,39 @@ impl Idle {
         self.list.insert(place, entry);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Idle;
+    use crate::config::Workers;
+    use crate::machine::{Floor, WorkerSet};
+
+    #[test]
+    fn the_smallest_clock_comes_first_whoever_took_a_worker_in_between() {
+        let mut floor = Floor::new(&Workers { any: 4, ..Workers::default() });
+        let mut members = WorkerSet::new(4);
+        [1, 2, 3].into_iter().for_each(|worker| members.insert(worker));
+        let mut idle = Idle::new(members);
+        let take = |floor: &mut Floor, idle: &mut Idle| {
+            idle.refresh(floor);
+            idle.first(floor).inspect(|&(_, worker)| floor.take_worker(worker))
+        };
+        let free = |floor: &mut Floor, worker: u32, clock: u64| {
+            floor.worker_mut(worker).clock = clock;
+            floor.give_back(worker);
+        };
+        assert_eq!(take(&mut floor, &mut idle), Some((0, 1)), "worker 0 is no member");
+        assert_eq!(take(&mut floor, &mut idle), Some((0, 2)));
+        free(&mut floor, 2, 5);
+        free(&mut floor, 1, 7);
+        // Somebody else takes worker 3, which is listed with clock 0, and worker 2 again.
+        floor.take_worker(3);
+        floor.take_worker(2);
+        free(&mut floor, 3, 6);
+        assert_eq!(take(&mut floor, &mut idle), Some((6, 3)));
+        free(&mut floor, 2, 9);
+        assert_eq!(take(&mut floor, &mut idle), Some((7, 1)));
+        assert_eq!(take(&mut floor, &mut idle), Some((9, 2)));
+        assert_eq!(take(&mut floor, &mut idle), None);
+    }
+}
