@@ -151,10 +151,10 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline]
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
-        task.job.set(flag::ADMITTED);
         if task.job.has(flag::CANCELLED) {
             self.withdraw(slot);
         }
+        task.job.set(flag::ADMITTED);
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
             self.ledger.admitted(Class::from_bits(task.job.class()));

@@ -38,6 +38,8 @@ pub struct Orchestrator {
     scopes: Vec<Scope>,
     ring: u32,
     producers: Vec<Producer>,
+    /// Its producers that were complete before it could wait for them, where threads share the window.
+    gone: Vec<Producer>,
     /// What the task at hand needs, if no producer is consumed before it is reserved.
     needs: Needs,
     /// Whether the task at hand reads, writes or allocates anything.
@@ -100,6 +102,7 @@ impl Orchestrator {
             scopes: Vec::new(),
             ring: 0,
             producers: Vec::new(),
+            gone: Vec::new(),
             needs: Needs::default(),
             has_regions: false,
             is_fresh: false,
@@ -276,9 +279,12 @@ impl Orchestrator {
     #[inline(always)]
     fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
         self.is_fresh = self.task.submit_at == 0;
-        let Orchestrator { task, producers, paths, bad, next, .. } = self;
+        let Orchestrator { task, producers, gone, paths, bad, next, .. } = self;
         producers.clear();
-        let mut found = Found { window, producers, consumer: *next, path: 0, bad, poisoned: false };
+        if S::SHARED {
+            gone.clear();
+        }
+        let mut found = Found { window, producers, gone, consumer: *next, path: 0, bad, poisoned: false };
         for &dep in &task.deps {
             found.explicit(dep, paths);
         }
@@ -291,8 +297,8 @@ impl Orchestrator {
     /// Adds the producers that follow from what the task at hand reads and writes.
     #[inline]
     fn find_by_regions<S: Sharing>(&mut self, window: &Window<S>) {
-        let Orchestrator { task, map, producers, bad, next, rules, path, poisoned, .. } = self;
-        let mut found = Found { window, producers, consumer: *next, path: *path, bad, poisoned: *poisoned };
+        let Orchestrator { task, map, producers, gone, bad, next, rules, path, poisoned, .. } = self;
+        let mut found = Found { window, producers, gone, consumer: *next, path: *path, bad, poisoned: *poisoned };
         each_conflict(task, map, rules.machine.rules.hazards, |access| found.access(access));
         (self.path, self.poisoned) = (found.path, found.poisoned);
     }
@@ -385,10 +391,17 @@ impl Orchestrator {
                 if self.bad.contains(&producer.task) {
                     published.cancelled = Some(producer.task);
                 }
+                if S::SHARED {
+                    self.gone.push(*producer);
+                }
                 continue;
             }
-            if window.link(slot_ref, producer.slot) != Linked::Consumed {
+            let linked = window.link(slot_ref, producer.slot);
+            if linked != Linked::Consumed {
                 published.edges += 1;
+            }
+            if S::SHARED && linked != Linked::Waiting {
+                self.gone.push(*producer);
             }
             if from.job.has(flag::BAD | flag::CANCELLED) {
                 published.cancelled = Some(producer.task);
@@ -404,6 +417,12 @@ impl Orchestrator {
         }
         self.next.0 += 1;
         published
+    }
+
+    /// Producers of the last task published that it did not have to wait for, and where they lived. Only where threads share the
+    /// window.
+    pub fn gone(&self) -> impl Iterator<Item = (TaskId, SlotRef)> + '_ {
+        self.gone.iter().map(|producer| (producer.task, producer.slot))
     }
 
     /// Producers of the task at hand that are alive, each once, in the order in which they were found.
