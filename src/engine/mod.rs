@@ -21,7 +21,7 @@ mod blocks;
 mod choose;
 mod clerk;
 mod deadlock;
-mod ends;
+pub(crate) mod ends;
 mod events;
 pub mod execute;
 mod failures;

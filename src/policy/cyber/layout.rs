@@ -68,10 +68,16 @@ struct Attributes<'a> {
 }
 
 impl Home {
+    /// Whether it has workers of a type.
+    #[must_use]
+    pub fn has(&self, kind: WorkerType) -> bool {
+        self.kinds[kind as usize]
+    }
+
     /// Whether one of its processors can run tasks of a type.
     #[must_use]
     pub fn serves(&self, kind: TaskType) -> bool {
-        self.kinds[WorkerType::Any as usize] || own_type(kind).is_some_and(|own| self.kinds[own as usize])
+        self.has(WorkerType::Any) || own_type(kind).is_some_and(|own| self.has(own))
     }
 }
 
