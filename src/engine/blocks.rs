@@ -6,6 +6,7 @@ use super::virtual_time::{Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
+use crate::machine::own_type;
 use crate::policy::{AfterEnd, End, Policy};
 use crate::sync::{Local, Word};
 use crate::window::{Slot, SlotRef, flag};
@@ -150,10 +151,10 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline]
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
-        task.job.set(flag::ADMITTED);
         if task.job.has(flag::CANCELLED) {
             self.withdraw(slot);
         }
+        task.job.set(flag::ADMITTED);
         let waits_for_nothing = task.fanin() == 1;
         if waits_for_nothing {
             self.ledger.admitted(Class::from_bits(task.job.class()));
@@ -218,13 +219,17 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn run_on(&mut self, leader: u32, id: u32, slot: &Slot<Local>, start: u64) -> u64 {
         let placed = self.floor.worker(leader).block.placed;
         let worker = self.floor.worker_mut(id);
-        let on_cube = worker.kind == WorkerType::Cube;
+        let kind = worker.kind;
+        let on_cube = kind == WorkerType::Cube;
         let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
         worker.clock = end;
         self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
+        // A worker for ANY task stands in for the type that the task asks for.
+        let own = if kind == WorkerType::Any { own_type(slot.job.kind()).unwrap_or(kind) } else { kind };
+        self.work.add(own, cycles);
         if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let times = &self.times[block.slot as usize];
@@ -269,6 +274,10 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 self.obey();
                 return;
             }
+        }
+        if worker.is_some() {
+            // The makespan is the end of a block, so a task without one does not end a path.
+            self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path_of(slot_ref));
         }
         if failed {
             self.tally.ended.failed += 1;

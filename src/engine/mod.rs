@@ -171,7 +171,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         workers: workers.collect(),
         orchestrator: sim.clerk.report,
         scheduler,
-        bounds: sim.work.bounds(machine, sim.tally.critical_path, makespan),
+        bounds: sim.work.bounds(machine, sim.critical_path(), makespan),
         high_water,
         latency: sim.tally.latencies(),
         kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),

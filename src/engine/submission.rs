@@ -4,6 +4,7 @@ use super::adaptive::Adaptive;
 use super::clerk::{Action, Duty};
 use super::deadlock::name_of;
 use super::jobs::Job;
+use super::tally::longest_part;
 use super::virtual_time::{Sim, Times};
 use super::{Observer, RunError};
 use crate::id::TaskId;
@@ -160,16 +161,11 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (kind, cost) = self.orchestrator.resolved;
-        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
+        let cycles = longest_part(&self.orchestrator.task, kind, cost);
         let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
         let published =
             self.orchestrator.publish(self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
-        if cycles.is_some() {
-            // The makespan is the end of a block, so a task without one does not end a path.
-            let path = published.path - self.path_costs.after;
-            self.tally.critical_path = self.tally.critical_path.max(path);
-        }
         let line = self.orchestrator.source().line().unwrap_or(0);
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let task = self.window.slot(slot_ref).task();

@@ -6,7 +6,7 @@ use crate::machine::own_type;
 use crate::report::{Bounds, Ended, HighWater, KernelReport, Latency, RingHighWater};
 use crate::sync::Sharing;
 use crate::window::{NONE, Needs, Window};
-use crate::workload::{Cost, Submit, Symbols};
+use crate::workload::{Cost, Submit, Symbols, Units};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -248,6 +248,29 @@ impl PathCosts {
     }
 }
 
+/// Cycles of the longest part of a task's blocks, if it has any.
+#[inline]
+pub(super) fn longest_part(task: &Submit, kind: TaskType, cost: Cost) -> Option<u64> {
+    let (cube, vector) = per_unit(cost);
+    match kind {
+        TaskType::None => None,
+        TaskType::Mix => {
+            let Units { cube: cubes, vector: vectors } = task.units;
+            Some(if cubes == 0 { 0 } else { cube }.max(if vectors == 0 { 0 } else { vector }))
+        }
+        _ => Some(cube),
+    }
+}
+
+/// Cycles on the cube and on the vectors.
+#[inline]
+fn per_unit(cost: Cost) -> (u64, u64) {
+    match cost {
+        Cost::Cycles(cycles) => (cycles, cycles),
+        Cost::PerKind { cube, vector } => (cube, vector),
+    }
+}
+
 /// Work per worker type, for the lower bound.
 #[derive(Default)]
 pub(super) struct Work {
@@ -256,30 +279,22 @@ pub(super) struct Work {
 }
 
 impl Work {
+    /// Enters cycles of a block on a worker of this type, or on one of ANY that stands in for it.
     #[inline]
-    fn add(&mut self, kind: WorkerType, cycles: u64, blocks: u64) {
-        self.by_type[kind as usize] += u128::from(cycles) * u128::from(blocks);
+    pub(super) fn add(&mut self, kind: WorkerType, cycles: u64) {
+        self.by_type[kind as usize] += u128::from(cycles);
     }
 
-    /// Enters the work of a task; returns the cycles of its longest part, if it has any.
-    #[inline]
-    pub(super) fn book(&mut self, task: &Submit, kind: TaskType, cost: Cost) -> Option<u64> {
-        let blocks = u64::from(task.blocks);
-        let (cube, vector) = match cost {
-            Cost::Cycles(cycles) => (cycles, cycles),
-            Cost::PerKind { cube, vector } => (cube, vector),
-        };
+    /// Enters all the work of a task.
+    pub(super) fn book(&mut self, task: &Submit, kind: TaskType, cost: Cost) {
+        let (cube, vector) = per_unit(cost);
+        let times = |cycles: u64, units: u8| u128::from(cycles) * u128::from(task.blocks) * u128::from(units);
         if let Some(own) = own_type(kind) {
-            self.add(own, cube, blocks);
-            return Some(cube);
+            self.by_type[own as usize] += times(cube, 1);
+        } else if kind == TaskType::Mix {
+            self.by_type[WorkerType::Cube as usize] += times(cube, task.units.cube);
+            self.by_type[WorkerType::Vector as usize] += times(vector, task.units.vector);
         }
-        if kind == TaskType::None {
-            return None;
-        }
-        let units = task.units;
-        self.add(WorkerType::Cube, cube, blocks * u64::from(units.cube));
-        self.add(WorkerType::Vector, vector, blocks * u64::from(units.vector));
-        Some(if units.cube == 0 { 0 } else { cube }.max(if units.vector == 0 { 0 } else { vector }))
     }
 
     /// The bounds of a run.

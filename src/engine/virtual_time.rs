@@ -350,6 +350,11 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         changed || !(at_once && self.is_settled() && is_childless)
     }
 
+    /// Cycles of the longest path of tasks that ran, up to the end of its last block.
+    pub(super) fn critical_path(&self) -> u64 {
+        self.tally.critical_path.saturating_sub(self.path_costs.after)
+    }
+
     /// Whether everything submitted was consumed and nothing is left to submit.
     pub(super) fn is_complete(&self) -> bool {
         let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();

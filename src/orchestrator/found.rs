@@ -17,6 +17,8 @@ pub(super) struct Producer {
 pub(super) struct Found<'a, S: Sharing> {
     pub(super) window: &'a Window<S>,
     pub(super) producers: &'a mut Vec<Producer>,
+    /// Those that are consumed, and perhaps their slots' tenants no more. One thread knows when they ended, others must ask.
+    pub(super) gone: &'a mut Vec<Producer>,
     pub(super) consumer: TaskId,
     pub(super) path: u64,
     pub(super) bad: &'a BTreeSet<TaskId>,
@@ -29,7 +31,12 @@ impl<S: Sharing> Found<'_, S> {
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
         match self.window.last_home(task) {
             Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
-            None => self.poisoned |= self.bad.contains(&task),
+            None => {
+                self.poisoned |= self.bad.contains(&task);
+                if S::SHARED {
+                    self.gone.push(Producer { task, slot: NONE });
+                }
+            }
         }
     }
 
@@ -45,8 +52,12 @@ impl<S: Sharing> Found<'_, S> {
     #[inline(always)]
     fn add(&mut self, producer: Producer, path: u64) {
         self.path = self.path.max(path);
-        if self.window.is_alive(producer.slot, producer.task) && self.window.mark(producer.slot, self.consumer) {
-            self.producers.push(producer);
+        if self.window.is_alive(producer.slot, producer.task) {
+            if self.window.mark(producer.slot, self.consumer) {
+                self.producers.push(producer);
+            }
+        } else if S::SHARED {
+            self.gone.push(producer);
         }
         if !self.bad.is_empty() && self.bad.contains(&producer.task) {
             self.poisoned = true;

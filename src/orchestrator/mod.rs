@@ -36,6 +36,8 @@ pub struct Orchestrator {
     scopes: Vec<Scope>,
     ring: u32,
     producers: Vec<Producer>,
+    /// Its producers that were complete before it could wait for them, where threads share the window.
+    gone: Vec<Producer>,
     /// What the task at hand needs, if no producer is consumed before it is reserved.
     needs: Needs,
     /// Whether the task at hand reads, writes or allocates anything.
@@ -98,6 +100,7 @@ impl Orchestrator {
             scopes: Vec::new(),
             ring: 0,
             producers: Vec::new(),
+            gone: Vec::new(),
             needs: Needs::default(),
             has_regions: false,
             is_fresh: false,
@@ -274,9 +277,12 @@ impl Orchestrator {
     #[inline(always)]
     fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
         self.is_fresh = self.task.submit_at == 0;
-        let Orchestrator { task, producers, paths, bad, next, .. } = self;
+        let Orchestrator { task, producers, gone, paths, bad, next, .. } = self;
         producers.clear();
-        let mut found = Found { window, producers, consumer: *next, path: 0, bad, poisoned: false };
+        if S::SHARED {
+            gone.clear();
+        }
+        let mut found = Found { window, producers, gone, consumer: *next, path: 0, bad, poisoned: false };
         for &dep in &task.deps {
             found.explicit(dep, paths);
         }
@@ -289,8 +295,8 @@ impl Orchestrator {
     /// Adds the producers that follow from what the task at hand reads and writes.
     #[inline]
     fn find_by_regions<S: Sharing>(&mut self, window: &Window<S>) {
-        let Orchestrator { task, map, producers, bad, next, rules, path, poisoned, .. } = self;
-        let mut found = Found { window, producers, consumer: *next, path: *path, bad, poisoned: *poisoned };
+        let Orchestrator { task, map, producers, gone, bad, next, rules, path, poisoned, .. } = self;
+        let mut found = Found { window, producers, gone, consumer: *next, path: *path, bad, poisoned: *poisoned };
         let hazards = rules.machine.rules.hazards;
         let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
         for regions in [&task.reads, &task.updates, written] {
@@ -394,10 +400,17 @@ impl Orchestrator {
                 if self.bad.contains(&producer.task) {
                     published.cancelled = Some(producer.task);
                 }
+                if S::SHARED {
+                    self.gone.push(*producer);
+                }
                 continue;
             }
-            if window.link(slot_ref, producer.slot) != Linked::Consumed {
+            let linked = window.link(slot_ref, producer.slot);
+            if linked != Linked::Consumed {
                 published.edges += 1;
+            }
+            if S::SHARED && linked != Linked::Waiting {
+                self.gone.push(*producer);
             }
             if from.job.has(flag::BAD | flag::CANCELLED) {
                 published.cancelled = Some(producer.task);
@@ -415,6 +428,12 @@ impl Orchestrator {
         published
     }
 
+    /// Producers of the last task published that it did not have to wait for, and where they lived. Only where threads share the
+    /// window.
+    pub fn gone(&self) -> impl Iterator<Item = (TaskId, SlotRef)> + '_ {
+        self.gone.iter().map(|producer| (producer.task, producer.slot))
+    }
+
     /// Producers of the task at hand that are alive, each once, in the order in which they were found.
     pub fn producers(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.producers.iter().map(|producer| producer.task)
@@ -430,6 +449,12 @@ impl Orchestrator {
         self.register(window, Access { task: self.next, slot, path: 0 });
         self.next.0 += 1;
         Ok(())
+    }
+
+    /// Cycles of the longest path that ends with the task in a slot.
+    #[inline]
+    pub fn path_of(&self, slot: SlotRef) -> u64 {
+        self.paths[slot as usize]
     }
 
     /// Whether nothing known comes before the task at hand.

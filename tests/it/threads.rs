@@ -13,6 +13,7 @@ use ptosim::id::TaskId;
 use ptosim::policy::Choice;
 use ptosim::report::Outcome;
 use ptosim::workload::{self, Symbols, Workload};
+use std::collections::BTreeMap;
 
 /// Runs with checking kernels and expects a complete run.
 fn check(workload: &dyn Workload, machine: &Machine, options: &Options) {
@@ -63,13 +64,37 @@ fn random_programs_run_every_block_once_and_in_order() {
         let (program, mut machine) = programs::random(seed);
         machine.scheduler.threads = (seed % 3) as u32;
         let Ok(graph) = Graph::load(&program, &machine) else { continue };
-        let witness = Witness::new(graph);
-        let options = Options { executors: Some(1 + seed as usize % 3), ..Options::default() };
-        match run(&program, &machine, &witness, &options, &mut ()) {
-            Ok(report) if report.outcome == Outcome::Completed => witness.check_all_ran(),
+        let witness = Witness::new(Graph::load(&program, &machine).expect("loaded before"));
+        let options = Options { executors: Some(1 + seed as usize % 3), rows: true, ..Options::default() };
+        let mut rows = Rows::default();
+        match run(&program, &machine, &witness, &options, &mut rows) {
+            Ok(report) if report.outcome == Outcome::Completed => {
+                witness.check_all_ran();
+                check_clocks(&rows, &graph, &format!("seed {seed}"));
+            }
             Ok(_) | Err(RunError::TooLarge { .. }) => {}
             Err(error) => panic!("seed {seed}: {error}"),
         }
+    }
+}
+
+/// No block starts before its producers' ends, also those that were long gone, and no worker does two things at once.
+fn check_clocks(rows: &Rows, graph: &Graph, label: &str) {
+    let mut ends = vec![0; graph.tasks.len()];
+    for row in &rows.0 {
+        ends[row.task.0 as usize] = row.end.max(ends[row.task.0 as usize]);
+    }
+    let mut clocks = BTreeMap::new();
+    let mut rows = rows.0.clone();
+    rows.sort_by_key(|row| (row.start, row.end));
+    for row in &rows {
+        for producer in graph.producers(row.task) {
+            let end = ends[producer.0 as usize];
+            assert!(row.start >= end, "{label}: task {} starts at {}, {producer} ends at {end}", row.task, row.start);
+        }
+        let clock = clocks.entry(row.worker).or_insert(0);
+        assert!(row.start >= *clock, "{label}: worker {} is busy at {}", row.worker.0, row.start);
+        *clock = row.end;
     }
 }
 

@@ -136,6 +136,11 @@ impl Clocks {
         }
     }
 
+    /// The latest clock of all workers.
+    pub(super) fn latest(&self) -> u64 {
+        (0..self.words.len() as u32).map(|worker| self.clock(worker)).max().unwrap_or(0)
+    }
+
     fn clock(&self, worker: u32) -> u64 {
         self.words[worker as usize].load(Relaxed) // Ordering: the exchange decides.
     }

@@ -75,7 +75,7 @@ pub(super) mod duty {
 pub(super) struct Moment {
     /// Cycle at which its last producer ended, or its `submit_at`.
     pub(super) ready: U64,
-    /// Cycle at which its last block ended.
+    /// Cycle at which its last block ended. The last tenant's as long as the next one has not run.
     pub(super) end: U64,
 }
 
@@ -338,7 +338,6 @@ impl Hands {
         // Ordering: Relaxed; the count of blocks led here, and the next tenant comes after `complete`.
         let moment = &core.moments[slot_ref as usize];
         let end = moment.end.load(Relaxed);
-        moment.end.store(0, Relaxed);
         moment.ready.store(0, Relaxed);
         let mut told = Told { core, hands: self, end, is_bad };
         core.window.complete(slot_ref, &mut told);
@@ -395,6 +394,9 @@ impl<K: Kernels> Outcomes for Told<'_, '_, '_, K> {
             moment.end.store(moment.ready.load(Relaxed), Relaxed); // Ordering: nobody else has the task now.
             self.hands.joins.push(slot_ref);
             return;
+        }
+        if slot.job.has(flag::MANY_BLOCKS) {
+            core.moments[slot_ref as usize].end.store(0, Relaxed); // Ordering: nobody else has the task now.
         }
         if slot.task().0.is_multiple_of(SAMPLED) {
             let (now, sample) = (core.nanoseconds(), &core.samples[slot_ref as usize]);

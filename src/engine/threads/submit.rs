@@ -6,10 +6,11 @@ use super::sleep::Slept;
 use super::stats::SAMPLED;
 use super::{Draft, Kernels};
 use crate::engine::RunError;
-use crate::engine::tally::{Tally, Work};
+use crate::engine::tally::{Tally, Work, longest_part};
+use crate::id::TaskId;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::sync::Shared;
-use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
+use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
@@ -215,9 +216,14 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             symbols: self.orchestrator.source().symbols(),
         });
         let (kind, cost) = self.orchestrator.resolved;
-        let cycles = self.work.book(&self.orchestrator.task, kind, cost);
+        self.work.book(&self.orchestrator.task, kind, cost);
+        let cycles = longest_part(&self.orchestrator.task, kind, cost);
         let published = self.orchestrator.publish(&core.window, slot_ref, cycles.unwrap_or(0));
         self.tally.edges += published.edges;
+        if let Some(end) = self.orchestrator.gone().map(|producer| self.end_of(producer)).max() {
+            // Ordering: Relaxed; publishing makes it visible.
+            core.moments[slot_ref as usize].ready.fetch_max(end, Relaxed);
+        }
         self.tally.critical_path = self.tally.critical_path.max(published.path);
         if published.cancelled.is_some() {
             core.window.slot(slot_ref).job.set(flag::CANCELLED | flag::BAD);
@@ -226,6 +232,16 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             self.hands.told(core).ready(slot_ref);
         }
         self.hands.settle(core);
+    }
+
+    /// When a task that is complete ended. Nobody knows of one whose slot has another tenant, but it was not after the latest
+    /// clock of all workers.
+    fn end_of(&self, (task, slot): (TaskId, SlotRef)) -> u64 {
+        if slot == NONE || self.core.window.slot(slot).task() != task {
+            return self.core.clocks.latest();
+        }
+        // Ordering: Relaxed; finding the task complete made it visible.
+        self.core.moments[slot as usize].end.load(Relaxed)
     }
 
     /// Tasks that failed while this one waited; those among its producers that are gone are known by their ids only.

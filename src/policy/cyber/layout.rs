@@ -296,7 +296,7 @@ impl<'a> Builder<'a> {
 
     /// Up to two workers to pin routines to, at most half of the machine, such that the pool keeps every worker type.
     fn spare_for_pinning(&self) -> Vec<u32> {
-        let most = (DEFAULT_PROC_NUM as usize).min(self.kinds.len() / 2);
+        let most = (DEFAULT_PROC_NUM as usize).min(self.kinds.len().saturating_sub(1));
         let mut count = WorkerType::ALL.map(|kind| self.machine.workers.count(kind));
         let mut pinned = Vec::new();
         for (worker, &kind) in self.kinds.iter().enumerate() {
