@@ -29,14 +29,13 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id. Its path is known as long as its slot has no other tenant.
     #[inline(always)]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.last_home(task) {
-            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
-            None => {
-                self.poisoned |= self.bad.contains(&task);
-                if S::SHARED {
-                    self.gone.push(Producer { task, slot: NONE });
-                }
-            }
+        if let Some(slot) = self.window.last_home(task) {
+            self.add(Producer { task, slot }, paths[slot as usize]);
+            return;
+        }
+        self.poisoned |= self.bad.contains(&task);
+        if S::SHARED {
+            self.gone.push(Producer { task, slot: NONE });
         }
     }
 

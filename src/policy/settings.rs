@@ -110,8 +110,8 @@ fn tree(text: &str, value: &DeValue<'_>, origin: &str, line: usize) -> Result<Tr
             .collect::<Result<_, _>>()
             .map(Tree::List),
         DeValue::Table(value) => table(text, value, origin),
-        other => {
-            let kind = other.type_str();
+        DeValue::Datetime(_) => {
+            let kind = value.type_str();
             Err(ConfigError::Setting(format!("{origin}:{line}: {kind} value: write a whole number or a text")))
         }
     }
