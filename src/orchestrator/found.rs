@@ -1,5 +1,6 @@
 //! Collects the producers of a task, each once, dead or alive.
 
+use super::Orchestrator;
 use super::segments::Access;
 use crate::id::TaskId;
 use crate::sync::Sharing;
@@ -61,5 +62,23 @@ impl<S: Sharing> Found<'_, S> {
         if !self.bad.is_empty() && self.bad.contains(&producer.task) {
             self.poisoned = true;
         }
+    }
+}
+
+impl Orchestrator {
+    /// Some producer that ended badly and is not in the window any more.
+    pub(super) fn bad_producer(&self) -> Option<TaskId> {
+        let explicit = self.task.deps.iter().copied().find(|dep| self.bad.contains(dep));
+        explicit.or_else(|| self.bad.last().copied())
+    }
+
+    /// Remembers that a task ended badly, for consumers submitted after it is gone.
+    pub fn remember_bad(&mut self, task: TaskId) {
+        self.bad.insert(task);
+    }
+
+    /// Whether a task is known to have ended badly.
+    pub fn is_bad(&self, task: TaskId) -> bool {
+        self.bad.contains(&task)
     }
 }

@@ -442,22 +442,6 @@ impl Orchestrator {
         self.path == 0
     }
 
-    /// Some producer that ended badly and is not in the window any more.
-    fn bad_producer(&self) -> Option<TaskId> {
-        let explicit = self.task.deps.iter().copied().find(|dep| self.bad.contains(dep));
-        explicit.or_else(|| self.bad.last().copied())
-    }
-
-    /// Remembers that a task ended badly, for consumers submitted after it is gone.
-    pub fn remember_bad(&mut self, task: TaskId) {
-        self.bad.insert(task);
-    }
-
-    /// Whether a task is known to have ended badly.
-    pub fn is_bad(&self, task: TaskId) -> bool {
-        self.bad.contains(&task)
-    }
-
     /// Enters the task's accesses.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
