@@ -57,17 +57,6 @@ impl Class {
     }
 }
 
-/// The classes of tasks that workers of a type run, a bit each.
-fn classes_of(kind: WorkerType) -> u8 {
-    match kind {
-        WorkerType::Cube => 0b101_0001,
-        WorkerType::Vector => 0b110_0010,
-        WorkerType::AiCpu => 0b100,
-        WorkerType::Accelerator => 0b1000,
-        WorkerType::Any => 0b1111,
-    }
-}
-
 /// What the orchestrator does, as far as an idle worker is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
@@ -191,10 +180,10 @@ pub struct Ledger {
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     supply: Supply,
-    /// Types of which there are workers, and the classes they run, a bit each.
-    present: Vec<(WorkerType, u8)>,
-    /// Classes about which anything changed since time moved on, a bit each.
-    changed: u8,
+    /// Types of which there are workers.
+    present: Vec<WorkerType>,
+    /// Whether anything changed that idle workers may wait for since time moved on.
+    changed: bool,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -208,8 +197,7 @@ impl Ledger {
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
-        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind));
-        let present = present.map(|kind| (kind, classes_of(kind))).collect();
+        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         Ledger {
             now: 0,
             makespan: 0,
@@ -222,14 +210,14 @@ impl Ledger {
             noted: None,
             books: kinds.into_iter().map(Book::new).collect(),
             present,
-            changed: u8::MAX,
+            changed: true,
         }
     }
 
-    /// What changes of a class is about to.
+    /// The tasks of a class, about to change.
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
-        self.changed |= 1 << class.0;
+        self.changed = true;
         &mut self.crowds[usize::from(class.0)]
     }
 
@@ -243,7 +231,7 @@ impl Ledger {
     pub fn supply(&mut self, supply: Supply) {
         if supply != self.supply {
             self.supply = supply;
-            self.changed = u8::MAX;
+            self.changed = true;
         }
     }
 
@@ -377,12 +365,12 @@ impl Ledger {
     /// Time moves on; nothing has changed since the last call.
     #[inline(always)]
     pub fn advance(&mut self, to: u64) {
-        if self.changed != 0 {
+        if self.changed {
             self.turn();
         }
         if self.now <= self.makespan && self.makespan < to {
             // Whatever follows, the accounts end here unless a later block moves the makespan.
-            for &(kind, _) in &self.present {
+            for &kind in &self.present {
                 self.at_makespan[kind as usize] = self.sums[kind as usize];
             }
             self.noted = Some(self.makespan);
@@ -393,12 +381,9 @@ impl Ledger {
     /// What idle workers wait for has changed, perhaps.
     #[inline]
     fn turn(&mut self) {
-        let changed = std::mem::take(&mut self.changed);
+        self.changed = false;
         for index in 0..self.present.len() {
-            let (kind, classes) = self.present[index];
-            if changed & classes == 0 {
-                continue;
-            }
+            let kind = self.present[index];
             let (free, completing) = self.causes(kind);
             let sums = &mut self.sums[kind as usize];
             sums.free.turn(free, self.now);
