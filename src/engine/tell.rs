@@ -7,6 +7,7 @@ use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
 use crate::id::WorkerId;
 use crate::policy::Policy;
 use crate::sync::Word;
+use crate::window::SlotRef;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
@@ -30,13 +31,23 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if !self.observer.heeds(step) {
             return;
         }
-        let (kind, slot, worker) = match job {
-            Job::Admit(slot) => (JobKind::Admit, slot, None),
-            Job::Join(slot) => (JobKind::Complete, slot, None),
-            Job::Complete(leader) => (JobKind::Complete, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
-            Job::Dispatch(leader) => (JobKind::Dispatch, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+        let (kind, worker) = match job {
+            Job::Admit(_) => (JobKind::Admit, None),
+            Job::Join(_) => (JobKind::Complete, None),
+            Job::Complete(leader) => (JobKind::Complete, Some(WorkerId(leader))),
+            Job::Dispatch(leader) => (JobKind::Dispatch, Some(WorkerId(leader))),
         };
+        let slot = self.slot_of(job);
         self.observer.job(&SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }, step, self.now);
+    }
+
+    /// The slot of the task that a job is about.
+    #[inline]
+    pub(super) fn slot_of(&self, job: Job) -> SlotRef {
+        match job {
+            Job::Admit(slot) | Job::Join(slot) => slot,
+            Job::Complete(leader) | Job::Dispatch(leader) => self.floor.worker(leader).block.slot,
+        }
     }
 
     #[inline]
