@@ -49,6 +49,7 @@ pub fn fill_needed(
     let request = Request { choice, within: 0.0, stop: &stop, progress: &|_, _| () };
     let workload = program.as_ref().map_or(workload, |program| program);
     let trials = Trials::new(workload, machine, &request).until_submitted(n_tasks);
+    trials.know_stuck(&machine.limits, kind);
     let most_in_order = if program.is_some() { MOST_TASKS / (n_tasks + TASKS_PER_RUN) } else { 0 };
     let searcher = Searcher {
         trials: &trials,
@@ -84,7 +85,7 @@ impl Searcher<'_> {
                     limits = unchanged;
                     continue;
                 }
-                let (size, is_proven) = self.least(kind, &limits, kind.value(given))?;
+                let (size, is_proven) = self.least_from(kind, &limits, kind.value(given))?;
                 is_smallest &= is_proven;
                 limits = kind.with(&limits, size);
             }
@@ -114,9 +115,9 @@ impl Searcher<'_> {
 
     /// The smallest size with which the run finishes, the others being `others`, with which it does, and whether all smaller
     /// ones are known not to do. With nothing known about the program it is a size near the one given, which does not do.
-    fn least(&self, kind: Kind, others: &Limits, given: u64) -> Result<(u64, bool), Halt> {
+    fn least_from(&self, kind: Kind, others: &Limits, given: u64) -> Result<(u64, bool), Halt> {
         if self.most_in_order > 0 {
-            return self.smallest(kind, others).map(|proven| (proven.size, proven.is_proven));
+            return self.least(kind, others);
         }
         Ok((self.leap(kind, others, self.scale(kind).round_down(given))?, false))
     }

@@ -46,6 +46,12 @@ impl Searcher<'_> {
 
     /// The smallest size with which the run completes, the others being `others`, with which it does.
     pub(super) fn smallest(&self, kind: Kind, others: &Limits) -> Result<Proven, Halt> {
+        let (size, is_proven) = self.least(kind, others)?;
+        self.proven(kind, others, size, is_proven)
+    }
+
+    /// The same size, and whether no smaller one completes.
+    pub(super) fn least(&self, kind: Kind, others: &Limits) -> Result<(u64, bool), Halt> {
         let (scale, enough) = (self.scale(kind), kind.value(others));
         let mut next = self.lower_bound(kind, 0);
         let mut tried = 0;
@@ -59,17 +65,16 @@ impl Searcher<'_> {
             let batch = if tried == 0 { &sizes[..1] } else { &sizes[..] };
             let trials = self.trials.at(kind, others, batch)?;
             if let Some(first) = trials.iter().position(|trial| trial.makespan().is_some()) {
-                return self.proven(kind, others, batch[first], true);
+                return Ok((batch[first], true));
             }
             tried += batch.len();
             next = if batch.len() < sizes.len() { sizes[batch.len()] } else { next };
         }
         if next >= enough {
-            return self.proven(kind, others, enough, true);
+            return Ok((enough, true));
         }
         let below = scale.below(next).expect("smaller sizes were tried");
-        let size = self.leap(kind, others, below)?;
-        self.proven(kind, others, size, false)
+        Ok((self.leap(kind, others, below)?, false))
     }
 
     /// A size that completes while one step less does not; sizes between that and `from` are not all tried.

@@ -63,6 +63,11 @@ impl<'a> Trials<'a> {
         Trials { submits: Some(n_tasks), ..self }
     }
 
+    /// A run at these sizes is known to get stuck.
+    pub(super) fn know_stuck(&self, limits: &Limits, kind: Kind) {
+        self.results().insert(key(limits), Trial::Stuck(Some(kind), format!("deadlock on {}", kind.key())));
+    }
+
     /// Runs done so far.
     pub(super) fn done(&self) -> u64 {
         self.done.load(Relaxed) // Ordering: a number to show.

@@ -39,7 +39,7 @@ fn the_size_needed_is_the_smallest_also_where_a_larger_one_gets_stuck() {
     // Twelve pieces go round the ring before the scope; whether its two fit together depends on where the ring ends.
     let before = submit("\"cycles\":1,\"out_bytes\":64").repeat(12);
     let last = [submit("\"cycles\":1,\"out_bytes\":64,\"submit_at\":100"), submit("\"cycles\":1,\"out_bytes\":192")];
-    let lines = [&before, BEGIN, &last[0], &last[1]].concat();
+    let lines = [before.as_str(), BEGIN, &last[0], &last[1]].concat();
     let with = |heap: u64| format!("workers.vector=1 limits.heap={heap}");
     let sizes: Vec<u64> = (3..=7).map(|pieces| pieces * 64).filter(|&heap| !is_stuck(&lines, &with(heap))).collect();
     assert_eq!(sizes, [256, 384, 448], "320 gets stuck although 256 does not");
@@ -81,7 +81,8 @@ const WAITING_HELPS: &str = r#"{"op":"buffer","id":"A","bytes":7}
 
 #[test]
 fn the_size_needed_may_be_smaller_than_the_one_given() {
-    let with = |deps: u64| format!("workers.cube=0 workers.vector=0 workers.any=2 rules.hazards=full limits.deps={deps}");
+    let with =
+        |deps: u64| format!("workers.cube=0 workers.vector=0 workers.any=2 rules.hazards=full limits.deps={deps}");
     // Fewer than three, and a task asks for more than the whole pool.
     let (stuck_with, enough): (Vec<u64>, Vec<u64>) = (3..12).partition(|&deps| is_stuck(WAITING_HELPS, &with(deps)));
     assert!(stuck_with.iter().any(|&deps| deps > enough[0]), "{stuck_with:?} get stuck, {enough:?} are enough");
@@ -142,12 +143,13 @@ fn a_clock_that_runs_over_names_the_task_and_its_line() {
     };
     let plain = submit("\"cycles\":1");
     let child = submit(&format!("\"name\":\"child\",\"cycles\":1,\"parent\":0,\"spawn_offset\":{never}"));
-    after(":3: task 1 `child`", &told(&[&plain, &child].concat(), ""));
+    after(":3: task 1 `child`", &told(&[plain.as_str(), &child].concat(), ""));
     let endless = submit(&format!("\"name\":\"endless\",\"cycles\":{never}"));
-    after(":2: task 0 `endless`", &told(&[&endless, &plain].concat(), ""));
+    after(":2: task 0 `endless`", &told(&[endless.as_str(), &plain].concat(), ""));
     let late = submit(&format!("\"name\":\"late\",\"cycles\":1,\"submit_at\":{never}"));
-    after(":3: task 1 `late`", &told(&[&plain, &late].concat(), ""));
-    for cost in ["scheduler.complete", "scheduler.dispatch", "scheduler.admit", "orchestrator.submit", "worker.pickup"] {
+    after(":3: task 1 `late`", &told(&[plain.as_str(), &late].concat(), ""));
+    for cost in ["scheduler.complete", "scheduler.dispatch", "scheduler.admit", "orchestrator.submit", "worker.pickup"]
+    {
         after(":2: task 0 `task0`", &told(&plain, &format!("{cost}={never}")));
     }
     let scope = told(&[BEGIN, &plain].concat(), &format!("orchestrator.scope={never}"));
