@@ -1,16 +1,15 @@
 //! A whole program as a graph in memory: every task, every dependency, whatever the window of the machine.
 //!
-//! The same orchestrator finds the dependencies, in a window in which nothing is ever consumed. For what must look ahead:
-//! policies that know costs beforehand, checks, statistics, exports. A run itself never needs it.
+//! The same orchestrator finds the dependencies, as if nothing were ever consumed. For what must look ahead: policies that
+//! know costs beforehand, checks, statistics, exports. A run itself never needs it.
 
 use crate::config::{Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::kernel::{Costs, Table};
-use crate::orchestrator::{Orchestrator, Step};
-use crate::sync::Local;
-use crate::window::Window;
+use crate::orchestrator::{Orchestrator, Step, Survey};
 use crate::workload::{Cost, Operation, Submit, Symbols, Units, Workload};
+use std::sync::OnceLock;
 
 /// A program as a graph.
 pub struct Graph {
@@ -19,7 +18,8 @@ pub struct Graph {
     /// Names of tasks and kernels.
     pub symbols: Symbols,
     producers: Adjacency,
-    consumers: Adjacency,
+    /// Found when they are asked for.
+    consumers: OnceLock<Adjacency>,
 }
 
 /// One task of a graph.
@@ -113,31 +113,27 @@ impl Graph {
         mut show: impl FnMut(&Submit),
     ) -> Result<Graph, RunError> {
         let n_tasks = count_tasks(workload)?;
-        let mut machine = machine.clone();
-        machine.limits =
-            Limits { window: n_tasks.next_power_of_two(), deps: 0, rings: 1, spare: 0, ..Limits::default() };
-        let window = Window::<Local>::new(&machine.limits, machine.rules.fanout_order);
+        let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
         let table = Table::load(&machine.kernels)?;
-        let mut orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
+        let mut survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
         let mut tasks = Vec::with_capacity(n_tasks as usize);
-        let mut producers = Adjacency { first: vec![0], tasks: Vec::new() };
+        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks as usize + 1), tasks: Vec::new() };
+        producers.first.push(0);
         let mut depth = 0;
         loop {
-            match orchestrator.read(&window)? {
+            match survey.read(&mut producers.tasks)? {
                 Step::Done => break,
                 Step::ScopeBegin => depth += 1,
                 Step::ScopeEnd => depth -= 1,
                 Step::Submit => {
-                    show(&orchestrator.task);
-                    tasks.push(task(&orchestrator, depth));
-                    producers.tasks.extend(orchestrator.producers());
+                    show(&survey.orchestrator.task);
+                    tasks.push(task(&survey.orchestrator, depth));
                     producers.first.push(producers.tasks.len());
-                    orchestrator.enroll(&window).expect("the window has a slot for every task");
                 }
             }
         }
-        let consumers = producers.reversed();
-        Ok(Graph { tasks, symbols: orchestrator.source().symbols().clone(), producers, consumers })
+        let symbols = survey.orchestrator.source().symbols().clone();
+        Ok(Graph { tasks, symbols, producers, consumers: OnceLock::new() })
     }
 
     /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
@@ -155,9 +151,14 @@ impl Graph {
         self.producers.of(task)
     }
 
+    /// Where the edges to the producers of a task begin, if all edges are numbered task by task.
+    pub fn first_edge(&self, task: TaskId) -> usize {
+        self.producers.first[task.0 as usize]
+    }
+
     /// Consumers of a task, ascending.
     pub fn consumers(&self, task: TaskId) -> &[TaskId] {
-        self.consumers.of(task)
+        self.consumers.get_or_init(|| self.producers.reversed()).of(task)
     }
 
     /// Number of edges.
@@ -190,12 +191,33 @@ impl Graph {
     /// For every task the cycles of the longest path that begins with it, itself included.
     #[must_use]
     pub fn longest_paths(&self) -> Vec<u64> {
-        let mut paths = vec![0_u64; self.tasks.len()];
-        for index in (0..self.tasks.len()).rev() {
-            let behind = self.consumers(TaskId(index as u64)).iter().map(|consumer| paths[consumer.0 as usize]).max();
-            paths[index] = self.tasks[index].cycles().saturating_add(behind.unwrap_or(0));
+        self.upward_ranks(0, Task::cycles)
+    }
+
+    /// For every task its own `span` and, `hop` apart, the largest rank of its consumers.
+    #[must_use]
+    pub fn upward_ranks(&self, hop: u64, span: impl Fn(&Task) -> u64) -> Vec<u64> {
+        let mut ranks = vec![0_u64; self.tasks.len()];
+        for (index, task) in self.tasks.iter().enumerate().rev() {
+            let rank = span(task).saturating_add(ranks[index]);
+            ranks[index] = rank;
+            let before = rank.saturating_add(hop);
+            for producer in self.producers(TaskId(index as u64)) {
+                let behind = &mut ranks[producer.0 as usize];
+                *behind = (*behind).max(before);
+            }
         }
-        paths
+        ranks
+    }
+
+    /// For every task how many tasks depend on it.
+    #[must_use]
+    pub fn n_consumers(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.tasks.len()];
+        for producer in &self.producers.tasks {
+            counts[producer.0 as usize] += 1;
+        }
+        counts
     }
 }
 

@@ -10,6 +10,7 @@ mod generate;
 mod kernels;
 mod machines;
 mod observe;
+mod progress;
 mod report;
 mod reports;
 mod run;
@@ -209,10 +210,10 @@ impl PolicyArgs {
 #[derive(clap::Args, Debug)]
 struct PolicyConfigArgs {
     /// Configuration of policies: TOML, a Cyber `.conf` or a BMF graph `.json`
-    #[arg(long, alias = "sched-conf", value_name = "FILE")]
+    #[arg(long, visible_alias = "sched-conf", value_name = "FILE")]
     policy_config: Option<String>,
-    /// Process group of Cyber: reads conf/GROUP.conf or cyber/conf/GROUP.conf
-    #[arg(long, value_name = "GROUP", conflicts_with = "policy_config")]
+    /// Process group of Cyber: without --policy-config, reads conf/GROUP.conf or cyber/conf/GROUP.conf
+    #[arg(long, value_name = "GROUP")]
     process_group: Option<String>,
 }
 

@@ -61,16 +61,18 @@ impl ReportArgs {
     }
 }
 
+/// What lists everything while it happens: those on one thread, because much of their work is the same.
+type Lists = (Option<ScheduleWriter<Output>>, (Option<Export<Chrome, Output>>, Option<Export<Perfetto, Output>>));
+/// What is looked at as a whole, on another thread.
+type Pictures = (Option<Timeline>, Option<PathRecorder<PathWriter<Output>>>);
+
 /// What reads along in a run, and the files that are written after it.
 pub struct Reports {
     journal: Journal,
-    schedule: Option<Reading<ScheduleWriter<Output>>>,
-    chrome: Option<Reading<Export<Chrome, Output>>>,
-    perfetto: Option<Reading<Export<Perfetto, Output>>>,
-    timeline: Option<Reading<Timeline>>,
-    path: Option<Reading<PathRecorder<PathWriter<Output>>>>,
-    /// The path, after the run.
-    found: Option<PathWriter<Output>>,
+    lists: Option<Reading<Lists>>,
+    pictures: Option<Reading<Pictures>>,
+    /// The timeline and the path, after the run.
+    found: (Option<Timeline>, Option<PathWriter<Output>>),
     html: Option<Output>,
     dot: Option<Output>,
     /// The graph, if it is needed; with arrows or a drawing before the run already.
@@ -109,14 +111,14 @@ impl Reports {
         let needs_graph = critical_path.is_some() && graph.is_none();
         let path = (html.is_some() || critical_path.is_some())
             .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
+        let has_lists = schedule.is_some() || chrome.is_some() || perfetto.is_some();
+        let lists = (schedule.map(ScheduleWriter::new), (chrome, perfetto));
+        let timeline = html.is_some().then(Timeline::new);
         Ok(Reports {
-            timeline: html.is_some().then(|| journal.add(Timeline::new())),
-            path: path.map(|path| journal.add(path)),
-            chrome: chrome.map(|export| journal.add(export)),
-            perfetto: perfetto.map(|export| journal.add(export)),
-            schedule: schedule.map(|output| journal.add(ScheduleWriter::new(output))),
+            pictures: path.is_some().then(|| journal.add((timeline, path))),
+            lists: has_lists.then(|| journal.add(lists)),
             journal,
-            found: None,
+            found: (None, None),
             html,
             dot,
             graph,
@@ -148,14 +150,14 @@ impl Reports {
         &mut self.journal
     }
 
-    /// Waits for those who read along, and adds to the report what was found out beside it.
+    /// Waits for the path, if it is looked for, and adds to the report what was found out beside it.
     pub fn complete(&mut self, report: &mut Report) -> Names {
-        std::mem::take(&mut self.journal).close();
-        let Some(reading) = self.path.take() else { return Names::default() };
-        let (path, names) = reading.end();
-        let path = path.finish(&names);
-        report.path = Some(path.report(&names));
-        self.found = Some(path);
+        self.journal.seal();
+        let Some(reading) = self.pictures.take() else { return Names::default() };
+        let ((timeline, path), names) = reading.end();
+        let path = path.map(|path| path.finish(&names));
+        report.path = path.as_ref().map(|path| path.report(&names));
+        self.found = (timeline, path);
         names
     }
 
@@ -166,21 +168,19 @@ impl Reports {
         (report, names): (&Report, &Names),
         finish: &mut Finish<'_>,
     ) -> Result<(), Failure> {
-        if let Some(reading) = self.schedule {
-            finish(schedule, reading.end().0.finish())?;
-        }
-        if let Some(reading) = self.chrome {
-            finish(&args.chrome, reading.end().0.finish())?;
-        }
-        if let Some(reading) = self.perfetto {
-            finish(&args.perfetto, reading.end().0.finish())?;
-        }
-        let (packed, rows) = self.found.map_or((None, None), |path| (path.packed, path.rows));
-        if let (Some(mut output), Some(reading)) = (self.html, self.timeline) {
-            let (mut timeline, _) = reading.end();
+        let (timeline, path) = self.found;
+        let (packed, rows) = path.map_or((None, None), |path| (path.packed, path.rows));
+        // The lists may still be in the making: their thread has the time of this one.
+        if let (Some(mut output), Some(mut timeline)) = (self.html, timeline) {
             let path = &packed.unwrap_or_default();
             let recording = Recording { timeline: &mut timeline, path, names };
             finish(&args.html, write_html(report, Some(recording), &mut output).map(|()| output))?;
+        }
+        if let Some(reading) = self.lists {
+            let (csv, (chrome, perfetto)) = reading.end().0;
+            csv.map_or(Ok(()), |csv| finish(schedule, csv.finish()))?;
+            chrome.map_or(Ok(()), |export| finish(&args.chrome, export.finish()))?;
+            perfetto.map_or(Ok(()), |export| finish(&args.perfetto, export.finish()))?;
         }
         let Some(graph) = self.graph else { return Ok(()) };
         if let Some(mut output) = self.dot {

@@ -1,13 +1,14 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
 use super::observe;
+use super::progress::Progress;
 use super::reports::{ReportArgs, Reports};
 use super::threads::ThreadArgs;
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print, refuse_same_file};
 use clap::ValueEnum;
 use ptosim::config::Machine;
-use ptosim::engine;
 use ptosim::engine::journal::Names;
+use ptosim::engine::{self, Journal, Watch};
 use ptosim::policy::Choice;
 use ptosim::report::{Outcome, Output, OutputError, Report, render, verdict, what_if, wrap, write_json};
 use ptosim::workload::Workload;
@@ -22,6 +23,7 @@ Examples:
   ptosim run trace.jsonl --set workers.cube=4 --set limits.heap=1MiB
   ptosim run trace.jsonl --policy predictive
   zcat trace.gz | ptosim run - --json - | jq .makespan
+  ptosim run bgemm --machine a2a3 --progress-cycles 100000
   ptosim run chain:n=1000 --quiet --json result.json --schedule schedule.csv
   ptosim run bgemm --machine a2a3 --html report.html --what-if")]
 pub struct Args {
@@ -46,6 +48,9 @@ pub struct Args {
     reports: ReportArgs,
     #[command(flatten)]
     threads: ThreadArgs,
+    /// Tell on standard error every N cycles how many tasks are submitted, completed, consumed and past `last_task_alive`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    progress_cycles: Option<u64>,
     /// Print no report; a run that ends badly is still told on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -84,7 +89,7 @@ fn simulate(
     outputs: &mut Outputs,
 ) -> Result<(Report, Names), Failure> {
     let mut report = outputs.reports.watch(workload, machine, |journal| match args.engine {
-        Engine::Virtual => Ok(engine::run_with(workload, machine, choice, journal)?),
+        Engine::Virtual => args.run_virtual(workload, machine, choice, journal),
         Engine::Threads => args.threads.run(workload, machine, choice, journal),
         Engine::Execute => args.threads.execute(workload, machine, choice, journal),
     })?;
@@ -98,8 +103,25 @@ fn simulate(
 impl Args {
     fn check(&self) -> Result<(), Failure> {
         self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
+        if self.progress_cycles.is_some() && self.engine != Engine::Virtual {
+            return Err(Failure::Usage("--progress-cycles counts virtual cycles; leave --engine out".into()));
+        }
         refuse_same_file(&self.files())?;
         self.reports.check()
+    }
+
+    fn run_virtual(
+        &self,
+        workload: &dyn Workload,
+        machine: &Machine,
+        choice: &Choice,
+        journal: &mut Journal,
+    ) -> Result<Report, Failure> {
+        let Some(every) = self.progress_cycles else {
+            return Ok(engine::run_with(workload, machine, choice, journal)?);
+        };
+        let mut progress = Progress::new(every, machine.limits.rings);
+        Ok(engine::run_with(workload, machine, choice, &mut Watch(&mut [journal, &mut progress]))?)
     }
 
     /// All files that are written, with the options that name them.
@@ -148,7 +170,7 @@ impl Outputs {
         let json = args.json.as_deref().map(Output::open).transpose()?;
         let schedule = args.schedule.as_deref().map(Output::open).transpose()?;
         let mut reports = Reports::open(&args.reports, schedule, workload, machine)?;
-        if !args.quiet {
+        if !args.quiet && args.progress_cycles.is_none() {
             observe::on_terminal().into_iter().for_each(|sign| reports.journal().show_life(sign));
         }
         Ok(Outputs { json, reports })

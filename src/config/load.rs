@@ -4,6 +4,7 @@
 
 use super::builtin::{BUILTINS, Builtin};
 use super::machine::{ConfigError, Machine, Workers};
+use super::places::Places;
 use crate::nearest::nearest;
 use serde_json::Value;
 use std::path::Path;
@@ -32,7 +33,8 @@ impl Machine {
     /// When there is no such machine or its text is wrong.
     pub fn load(name_or_path: &str) -> Result<Machine, ConfigError> {
         if let Some(builtin) = Builtin::find(name_or_path) {
-            return Machine::parse(builtin.toml, &format!("{}.toml", builtin.name));
+            let machine = Machine::parse(builtin.toml, &format!("{}.toml", builtin.name))?;
+            return Ok(Machine { places: Places::default(), ..machine });
         }
         let path = Path::new(name_or_path);
         if !path.exists() && path.extension().is_none() && !name_or_path.contains('/') {
@@ -49,15 +51,17 @@ impl Machine {
     /// # Errors
     /// When the text is not TOML, a key is unknown or a value has the wrong type.
     pub fn parse(text: &str, origin: &str) -> Result<Machine, ConfigError> {
-        let place = |offset: usize, message: &str| {
-            let line = text[..offset.min(text.len())].matches('\n').count() + 1;
-            ConfigError::Setting(format!("{origin}:{line}: {message}"))
-        };
+        let line_of = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+        let place =
+            |offset: usize, message: &str| ConfigError::Setting(format!("{origin}:{}: {message}", line_of(offset)));
         let document = DeTable::parse(text)
             .map_err(|error| place(error.span().map_or(0, |span| span.start), error.message().trim_end()))?;
         let document = document.get_ref();
         let name = Path::new(origin).file_stem().map_or(origin.into(), |stem| stem.to_string_lossy().into_owned());
-        let mut machine = Machine { name, ..Machine::default() };
+        let mut machine = Machine { name, places: Places::of_file(origin), ..Machine::default() };
+        for table in document.keys() {
+            machine.places.stands(table.get_ref(), line_of(table.span().start));
+        }
         if document.contains_key("workers") {
             machine.workers = Workers::default();
         }
@@ -65,6 +69,7 @@ impl Machine {
             scalar(&key, value)
                 .and_then(|scalar| machine.assign(&key, &scalar))
                 .map_err(|message| place(offset, &message))?;
+            machine.places.stands(&key, line_of(offset));
         }
         Ok(machine)
     }
@@ -80,6 +85,7 @@ impl Machine {
             _ => Scalar::Text(value),
         };
         self.assign(key, &scalar).map_err(ConfigError::Setting)?;
+        self.places.was_set(key);
         if key == "workers.clusters" && self.workers.clusters > 0 {
             self.workers.cube = 0;
             self.workers.vector = 0;
@@ -127,7 +133,8 @@ impl Machine {
         let keys = keys_of(&tree);
         let slot = entry(&mut tree, key).ok_or_else(|| unknown_key(key, &keys))?;
         *slot = accept(key, slot, scalar)?;
-        *self = serde_json::from_value(tree).map_err(|error| format!("{key}: {error}"))?;
+        let machine = serde_json::from_value(tree).map_err(|error| format!("{key}: {error}"))?;
+        *self = Machine { places: std::mem::take(&mut self.places), ..machine };
         Ok(())
     }
 }

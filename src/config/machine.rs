@@ -1,5 +1,6 @@
 //! The machine a workload runs on: workers, limits, costs and rules.
 
+use super::places::Places;
 use crate::id::WorkerType;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ pub struct Machine {
     pub worker: WorkerCosts,
     /// Choices that SEMANTICS leaves to the user.
     pub rules: Rules,
+    /// Where all this was written, for messages.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// How many workers of each type there are.
@@ -137,6 +141,8 @@ pub struct Rules {
     /// So many completions that wait one behind the other are one job and pay `scheduler.complete` once; 0 and 1 are the
     /// same.
     pub completion_batch: u32,
+    /// Whom a READY task wakes on host threads; in virtual time there is nobody to wake.
+    pub wake: Wake,
     /// With how many slots of each ring the run begins when the window adapts itself; 0 when it does not.
     pub adaptive_window: u64,
 }
@@ -187,6 +193,17 @@ pub enum OnReadyFull {
     Drop,
 }
 
+/// Whom a READY task wakes on host threads. Who takes it is decided by the clocks of the workers either way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wake {
+    /// The sleeping executor whose workers have the smallest clock.
+    #[default]
+    MinClock,
+    /// All sleeping executors.
+    Broadcast,
+}
+
 impl Default for Machine {
     fn default() -> Machine {
         Machine {
@@ -199,6 +216,7 @@ impl Default for Machine {
             scheduler: SchedulerCosts::default(),
             worker: WorkerCosts::default(),
             rules: Rules::default(),
+            places: Places::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod builtin;
 mod bytes;
 mod load;
 pub mod machine;
+mod places;
 mod preset;
 #[cfg(test)]
 mod tests;
@@ -13,5 +14,6 @@ pub use builtin::{BUILTINS, Builtin};
 pub use bytes::{format_bytes, parse_bytes};
 pub use machine::{
     ConfigError, FanoutOrder, Hazards, Limits, Machine, OnReadyFull, OrchestratorCosts, Rules, SchedulerCosts,
-    ScopeHold, WorkerCosts, Workers,
+    ScopeHold, Wake, WorkerCosts, Workers,
 };
+pub use places::Places;

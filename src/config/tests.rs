@@ -71,19 +71,19 @@ fn every_key_can_be_set_to_what_it_is() {
         copy.set(&key, &text).expect("its own value");
         assert_eq!(copy, machine, "{key}");
     }
-    assert_eq!(machine.keys().len(), 31);
+    assert_eq!(machine.keys().len(), 32);
 }
 
 #[test]
 fn a_window_that_is_no_power_of_two_names_the_next_one() {
     let window = |value: &str| check("ideal", &format!("limits.window={value}"));
-    assert_eq!(window("48"), "window of 48 slots: must be a power of two; try 64");
-    assert_eq!(window("1000"), "window of 1000 slots: must be a power of two; try 1024");
-    assert_eq!(window("0"), "window of 0 slots: must be a power of two; try 1");
-    assert_eq!(window("-5"), "window of -5 slots: must be a power of two; try 1");
+    assert_eq!(window("48"), "limits.window: window of 48 slots: must be a positive power of 2; try 64");
+    assert_eq!(window("1000"), "limits.window: window of 1000 slots: must be a positive power of 2; try 1024");
+    assert_eq!(window("0"), "limits.window: window of 0 slots: must be a positive power of 2; try 1");
+    assert_eq!(window("-5"), "limits.window: window of -5 slots: must be a positive power of 2; try 1");
     assert_eq!(
         window("18446744073709551615"),
-        "window of 18446744073709551615 slots: must be a power of two; try 1073741824"
+        "limits.window: window of 18446744073709551615 slots: must be a positive power of 2; try 1073741824"
     );
     assert_eq!(window("1"), "");
 }
@@ -91,16 +91,16 @@ fn a_window_that_is_no_power_of_two_names_the_next_one() {
 #[test]
 fn limits_that_contradict_each_other_are_refused_with_a_remedy() {
     assert_eq!(check("a2a3", "limits.window=1"), "limits.spare = 1 of a window of 1 slots leaves none to use; try 0");
-    assert_eq!(check("ideal", "limits.rings=0"), "limits.rings = 0: must be from 1 to 64");
-    assert_eq!(check("ideal", "limits.rings=65"), "limits.rings = 65: must be from 1 to 64");
+    assert_eq!(check("ideal", "limits.rings=0"), "limits.rings = 0: must be from 1 to 64; try 1");
+    assert_eq!(check("ideal", "limits.rings=65"), "limits.rings = 65: must be from 1 to 64; try 64");
     assert_eq!(
         check("ideal", "limits.rings=3 limits.window=1073741824"),
         "3 rings of 1073741824 slots: must be below 2^31 together; try limits.window=536870912"
     );
-    assert_eq!(check("ideal", "limits.ready=0"), "limits.ready = 0: must be at least 1");
+    assert_eq!(check("ideal", "limits.ready=0"), "limits.ready = 0: must be at least 1; try 65536");
     assert_eq!(check("ideal", "limits.deps=0 limits.tensors=0 limits.heap=0"), "");
     assert_eq!(check("ideal", "scheduler.threads=0"), "", "threads do without; virtual time refuses it itself");
-    assert_eq!(check("ideal", "clock_mhz=0"), "clock_mhz = 0: must be at least 1");
+    assert_eq!(check("ideal", "clock_mhz=0"), "clock_mhz = 0: must be at least 1; try 1850");
 }
 
 #[test]
@@ -127,7 +127,10 @@ fn some_worker_is_needed_and_hundreds_are_fine() {
          workers.accelerator, workers.any"
     );
     assert_eq!(check("ideal", "workers.cube=500 workers.vector=1000"), "");
-    assert_eq!(check("ideal", "workers.any=4294967295"), "4294967367 workers: must be at most 1048576");
+    assert_eq!(
+        check("ideal", "workers.any=4294967295"),
+        "4294967367 workers: must be at most 1048576; lower workers.any"
+    );
 }
 
 #[test]
@@ -181,6 +184,53 @@ fn a_wrong_machine_file_names_its_line() {
     assert_eq!(parse_error("name = 4\n"), "my.toml:1: name = 4: must be a text in quotes");
     assert_eq!(parse_error("limits = 4\n").split(';').next(), Some("my.toml:1: unknown key `limits`"));
     assert!(parse_error("[limits]\nwindow 4\n").starts_with("my.toml:2: "));
+}
+
+/// The message about a machine file that can be read but not used, after these settings.
+fn refusal(text: &str, settings: &str) -> String {
+    let mut machine = Machine::parse(text, "my.toml").expect("it can be read");
+    let settings: Vec<&str> = settings.split_whitespace().collect();
+    machine.apply(&settings).expect("they are right");
+    machine.validate().expect_err("it cannot be used").to_string()
+}
+
+#[test]
+fn values_of_a_machine_file_that_cannot_be_used_name_their_line() {
+    let begins = |text: &str, begin: &str| {
+        let told = refusal(text, "");
+        assert!(told.starts_with(begin), "{text}: {told}");
+    };
+    for (window, next) in [(0, 1), (3, 4), (1000, 1024)] {
+        let told = refusal(&format!("name = \"x\"\n\n[limits]\nheap = 64\nwindow = {window}\n"), "");
+        let message = format!("limits.window: window of {window} slots: must be a positive power of 2; try {next}");
+        assert_eq!(told, format!("my.toml:5: {message}"));
+    }
+    assert!(parse_error("[limits]\nwindow = -4\n").starts_with("my.toml:2: limits.window: window of -4 slots: "));
+    begins(
+        "[limits]\nwindow = 4\nspare = 4\n",
+        "my.toml:3: limits.spare = 4 of a window of 4 slots leaves none to use; try 3",
+    );
+    begins("[limits]\n\nrings = 65\n", "my.toml:3: limits.rings = 65: ");
+    begins("limits = { rings = 0 }\n", "my.toml:1: limits.rings = 0: ");
+    begins("\nlimits.ready = 0\n", "my.toml:2: limits.ready = 0: must be at least 1; try 65536");
+    begins("clock_mhz = 0", "my.toml:1: clock_mhz = 0: ");
+    begins("[limits]\nheap = \"8388608TiB\"", "my.toml:2: limits.heap = ");
+    begins("[limits]\nwindow = 16\n[rules]\nadaptive_window = 32", "my.toml:4: rules.adaptive_window = 32: ");
+    begins("[limits]\nwindow = 1073741824\nrings = 2", "my.toml:2: 2 rings of 1073741824 slots: ");
+    begins("[workers]\nclusters = 2\nvector = 4", "my.toml:3: workers.vector = 4 beside workers.clusters = 2: ");
+    begins("[workers]\nany = 2000000", "my.toml:2: 2000000 workers: must be at most 1048576; lower workers.any");
+    begins("\n[workers]\n", "my.toml:2: no workers: ");
+    begins("[workers]\ncube = 0\n", "my.toml:2: no workers: ");
+}
+
+#[test]
+fn what_was_set_later_is_no_mistake_of_the_file() {
+    let text = "[limits]\nwindow = 3\nspare = 1\n";
+    let told = refusal(text, "limits.window=48");
+    assert_eq!(told, "limits.window: window of 48 slots: must be a positive power of 2; try 64");
+    let told = refusal(text, "limits.window=1");
+    assert_eq!(told, "limits.spare = 1 of a window of 1 slots leaves none to use; try 0");
+    assert!(refusal(text, "limits.rings=2").starts_with("my.toml:2: limits.window: window of 3 slots: "));
 }
 
 #[test]

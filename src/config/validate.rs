@@ -1,10 +1,14 @@
 //! Whether the settings of a machine fit together. Every message names the value and the remedy.
 
-use super::machine::{ConfigError, Machine, Workers};
-use crate::id::WorkerType;
+use super::machine::{ConfigError, Limits, Machine, Workers};
 
 /// More workers than any device has; keeps a slip of the finger from filling the host's memory.
 const MOST_WORKERS: u64 = 1 << 20;
+/// Rings are told apart by the bits of a word.
+const MOST_RINGS: u32 = 64;
+/// What counts workers.
+const WORKER_KEYS: [&str; 6] =
+    ["workers.clusters", "workers.cube", "workers.vector", "workers.ai_cpu", "workers.accelerator", "workers.any"];
 
 impl Machine {
     /// Checks the settings; to be called after the last one is made.
@@ -14,8 +18,8 @@ impl Machine {
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_workers(&self.workers)
             .and_then(|()| self.check_limits())
-            .and_then(|()| self.check_clocks())
-            .map_err(ConfigError::Setting)
+            .and_then(|()| at_least_one("clock_mhz", self.clock_mhz, Machine::default().clock_mhz))
+            .map_err(|(keys, message)| self.refuse(&keys, message))
     }
 
     /// What is allowed but worth knowing before reading the report of a run.
@@ -31,72 +35,94 @@ impl Machine {
         }
     }
 
-    fn check_limits(&self) -> Result<(), String> {
+    fn check_limits(&self) -> Result<(), Wrong> {
         let limits = &self.limits;
         if !limits.window.is_power_of_two() {
-            return Err(wrong_window(limits.window.into()));
+            return wrong(["limits.window"], wrong_window(limits.window.into()));
         }
-        if limits.rings == 0 || limits.rings > 64 {
-            return Err(format!("limits.rings = {}: must be from 1 to 64", limits.rings));
+        if limits.rings == 0 || limits.rings > MOST_RINGS {
+            let (rings, near) = (limits.rings, limits.rings.clamp(1, MOST_RINGS));
+            return wrong(
+                ["limits.rings"],
+                format!("limits.rings = {rings}: must be from 1 to {MOST_RINGS}; try {near}"),
+            );
         }
         let slots = u128::from(limits.window) * u128::from(limits.rings);
         if slots >= 1 << 31 {
             let most = ((1_u64 << 31) - 1) / u64::from(limits.rings);
             let (window, rings, most) = (limits.window, limits.rings, 1_u64 << most.ilog2());
-            return Err(format!(
-                "{rings} rings of {window} slots: must be below 2^31 together; try limits.window={most}"
-            ));
+            return wrong(
+                ["limits.window", "limits.rings"],
+                format!("{rings} rings of {window} slots: must be below 2^31 together; try limits.window={most}"),
+            );
         }
         if limits.spare >= limits.window {
             let (spare, window, most) = (limits.spare, limits.window, limits.window - 1);
-            return Err(format!("limits.spare = {spare} of a window of {window} slots leaves none to use; try {most}"));
+            return wrong(
+                ["limits.spare", "limits.window"],
+                format!("limits.spare = {spare} of a window of {window} slots leaves none to use; try {most}"),
+            );
         }
-        let adaptive = self.rules.adaptive_window;
-        if adaptive > 0 && (!adaptive.is_power_of_two() || adaptive > limits.window) {
-            let (window, near) = (limits.window, adaptive.checked_next_power_of_two().unwrap_or(limits.window));
-            return Err(format!(
-                "rules.adaptive_window = {adaptive}: must be a power of two of at most limits.window = {window}; try {}",
-                near.min(window)
-            ));
-        }
+        self.check_adaptive_window()?;
         if limits.heap > 1 << 60 {
-            return Err(format!("limits.heap = {}: must be at most 2^60 bytes", limits.heap));
+            let message = format!("limits.heap = {}: must be at most 2^60 bytes; try 1TiB", limits.heap);
+            return wrong(["limits.heap"], message);
         }
-        at_least_one("limits.ready", limits.ready)
+        at_least_one("limits.ready", limits.ready, Limits::default().ready)
     }
 
-    fn check_clocks(&self) -> Result<(), String> {
-        at_least_one("clock_mhz", self.clock_mhz)
+    fn check_adaptive_window(&self) -> Result<(), Wrong> {
+        let (adaptive, window) = (self.rules.adaptive_window, self.limits.window);
+        if adaptive == 0 || adaptive.is_power_of_two() && adaptive <= window {
+            return Ok(());
+        }
+        let near = adaptive.checked_next_power_of_two().unwrap_or(window).min(window);
+        wrong(
+            ["rules.adaptive_window", "limits.window"],
+            format!(
+                "rules.adaptive_window = {adaptive}: must be a power of 2 of at most limits.window = {window}; try {near}"
+            ),
+        )
     }
+}
+
+/// What cannot be used: the keys it is about, the likely culprit first, and the message.
+type Wrong = (Vec<&'static str>, String);
+
+fn wrong<const N: usize>(keys: [&'static str; N], message: String) -> Result<(), Wrong> {
+    Err((keys.into(), message))
 }
 
 /// What to say about a window that is not a power of two.
 pub(super) fn wrong_window(slots: i128) -> String {
     let next = u64::try_from(slots.max(1)).ok().and_then(u64::checked_next_power_of_two).unwrap_or(1 << 30);
-    format!("window of {slots} slots: must be a power of two; try {}", next.min(1 << 30))
+    format!("limits.window: window of {slots} slots: must be a positive power of 2; try {}", next.min(1 << 30))
 }
 
-fn at_least_one(key: &str, value: u64) -> Result<(), String> {
-    if value == 0 { Err(format!("{key} = 0: must be at least 1")) } else { Ok(()) }
+fn at_least_one(key: &'static str, value: u64, usual: u64) -> Result<(), Wrong> {
+    if value == 0 { wrong([key], format!("{key} = 0: must be at least 1; try {usual}")) } else { Ok(()) }
 }
 
-fn check_workers(workers: &Workers) -> Result<(), String> {
+fn check_workers(workers: &Workers) -> Result<(), Wrong> {
     let Workers { clusters, cube, vector, ai_cpu, accelerator, any } = *workers;
     if clusters > 0 && (cube > 0 || vector > 0) {
-        let (key, value) = if cube > 0 { ("cube", cube) } else { ("vector", vector) };
-        return Err(format!(
-            "workers.{key} = {value} beside workers.clusters = {clusters}: clusters bring their own cube and vector \
-             workers; set workers.clusters=0 too, or leave workers.{key} out"
-        ));
+        let (key, value) = if cube > 0 { ("workers.cube", cube) } else { ("workers.vector", vector) };
+        return wrong(
+            [key, "workers.clusters"],
+            format!(
+                "{key} = {value} beside workers.clusters = {clusters}: clusters bring their own cube and vector \
+                 workers; set workers.clusters=0 too, or leave {key} out"
+            ),
+        );
     }
-    let parts = [3 * u64::from(clusters), cube.into(), vector.into(), ai_cpu.into(), accelerator.into(), any.into()];
-    match parts.iter().sum::<u64>() {
-        0 => Err(format!("no workers: set at least one of workers.clusters, {}", worker_keys().join(", "))),
-        total if total > MOST_WORKERS => Err(format!("{total} workers: must be at most {MOST_WORKERS}")),
+    let numbers = [clusters, cube, vector, ai_cpu, accelerator, any].map(u64::from);
+    match numbers.iter().sum::<u64>() + 2 * numbers[0] {
+        0 => wrong(WORKER_KEYS, format!("no workers: set at least one of {}", WORKER_KEYS.join(", "))),
+        total if total > MOST_WORKERS => {
+            let (key, _) =
+                WORKER_KEYS.into_iter().zip(numbers).max_by_key(|(_, number)| *number).expect("there are some");
+            wrong([key], format!("{total} workers: must be at most {MOST_WORKERS}; lower {key}"))
+        }
         _ => Ok(()),
     }
-}
-
-fn worker_keys() -> Vec<String> {
-    WorkerType::ALL.into_iter().map(|kind| format!("workers.{}", kind.name().to_lowercase())).collect()
 }

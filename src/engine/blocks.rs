@@ -115,6 +115,11 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn take_effect(&mut self, job: Job) {
         self.tell(job, JobStep::Done);
+        self.effect(job);
+    }
+
+    #[inline(always)]
+    pub(super) fn effect(&mut self, job: Job) {
         match job {
             Job::Admit(slot) => self.admit(slot),
             Job::Dispatch(worker) => self.start(worker),

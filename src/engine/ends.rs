@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 const RECENT: usize = 64;
 
 /// Ends to come.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     /// Cycle of the first group, or the largest number when there is none.
     next: u64,
     /// The first group.
@@ -40,7 +40,7 @@ struct Group {
 }
 
 impl Ends {
-    pub(super) fn new(n_workers: usize) -> Ends {
+    pub(crate) fn new(n_workers: usize) -> Ends {
         Ends {
             next: u64::MAX,
             first: 0,
@@ -58,7 +58,7 @@ impl Ends {
 
     /// The block that this worker leads ends at a cycle.
     #[inline]
-    pub(super) fn push(&mut self, end: u64, leader: u32) {
+    pub(crate) fn push(&mut self, end: u64, leader: u32) {
         if end == u64::MAX {
             self.has_endless = true;
             return;
@@ -72,18 +72,18 @@ impl Ends {
 
     /// The next cycle at which a block ends, or the largest number.
     #[inline]
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Whether a block never ends.
-    pub(super) fn has_endless(&self) -> bool {
+    pub(crate) fn has_endless(&self) -> bool {
         self.has_endless
     }
 
     /// The next worker whose block ends at `now`, ascending.
     #[inline]
-    pub(super) fn take(&mut self, now: u64) -> Option<u32> {
+    pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
         if self.n_due == 0 {
             if self.next != now {
                 return None;

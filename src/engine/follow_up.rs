@@ -25,15 +25,23 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Completes a task and follows up what that leads to.
     #[inline]
     pub(super) fn complete(&mut self, slot: SlotRef) {
-        self.window.complete(slot, self);
+        self.mark_completed(slot);
         self.follow_up();
+    }
+
+    #[inline(always)]
+    fn mark_completed(&mut self, slot: SlotRef) {
+        if self.observer.watches() {
+            self.observer.completed(self.window.slot(slot).task(), self.now);
+        }
+        self.window.complete(slot, self);
     }
 
     /// Does what the last changes of the window left to do.
     #[inline(always)]
     pub(super) fn follow_up(&mut self) {
         while let Some(slot) = self.lists.cancelled.pop() {
-            self.window.complete(slot, self);
+            self.mark_completed(slot);
         }
         while self.lists.advancing != 0 {
             let ring = self.lists.advancing.trailing_zeros();

@@ -21,7 +21,7 @@ mod blocks;
 mod choose;
 mod clerk;
 mod deadlock;
-mod ends;
+pub(crate) mod ends;
 mod events;
 pub mod execute;
 mod failures;
@@ -81,7 +81,9 @@ pub fn simulate_under<P: Policy>(
     policy: P,
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    drive(workload, machine, policy, &mut Watch::of(observer))
+    let mut observer = observer;
+    let observers = if observer.watches() { std::slice::from_mut(&mut observer) } else { &mut [] };
+    drive(workload, machine, policy, &mut Watch(observers))
 }
 
 /// Drives a run to its end.
@@ -93,7 +95,7 @@ fn drive<P: Policy, O: Observer>(
 ) -> Result<Report, RunError> {
     if machine.scheduler.threads == 0 {
         let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
-        return Err(crate::config::ConfigError::Setting(message.into()).into());
+        return Err(machine.refuse(&["scheduler.threads"], message).into());
     }
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
@@ -222,6 +224,12 @@ pub trait Observer {
         let _ = (task, slot, window, now);
     }
 
+    /// A task is COMPLETED, whether it ended well or badly.
+    #[inline]
+    fn completed(&mut self, task: TaskId, now: u64) {
+        let _ = (task, now);
+    }
+
     /// A task is CONSUMED.
     #[inline]
     fn consumed(&mut self, task: TaskId, now: u64) {
@@ -255,6 +263,14 @@ pub trait Observer {
     #[inline]
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
         let _ = (job, step, now);
+    }
+
+    /// A job of the scheduler was queued, begun without cost and done, one right after the other.
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        self.job(job, JobStep::Queued, now);
+        self.job(job, JobStep::Begun(0), now);
+        self.job(job, JobStep::Done, now);
     }
 
     /// The orchestrator did this from a cycle to now; spans without length are not told.
@@ -336,22 +352,17 @@ pub struct BlockRow {
     pub kind: TaskType,
 }
 
-/// Any observer or none, so that the engine is compiled once for a policy and not once for every observer.
-struct Watch<'a>(Option<&'a mut dyn Observer>);
+/// Any observers, several or none, so that the engine is compiled once for a policy and not once for every observer. What one
+/// of them heeds all are told.
+pub struct Watch<'s, 'o>(pub &'s mut [&'o mut dyn Observer]);
 
-impl<'a> Watch<'a> {
-    fn of(observer: &'a mut dyn Observer) -> Watch<'a> {
-        Watch(observer.watches().then_some(observer))
-    }
-}
-
-/// Passes calls on to whoever watches.
+/// Passes calls on to all who watch.
 macro_rules! pass_on {
     ($($call:ident($($argument:ident: $kind:ty),*);)*) => {
         $(
             #[inline]
             fn $call(&mut self, $($argument: $kind),*) {
-                if let Some(observer) = &mut self.0 {
+                for observer in &mut *self.0 {
                     observer.$call($($argument),*);
                 }
             }
@@ -359,27 +370,29 @@ macro_rules! pass_on {
     };
 }
 
-impl Observer for Watch<'_> {
+impl Observer for Watch<'_, '_> {
     #[inline]
     fn watches(&self) -> bool {
-        self.0.is_some()
+        !self.0.is_empty()
     }
 
     #[inline]
     fn heeds(&self, step: JobStep) -> bool {
-        self.0.as_ref().is_some_and(|observer| observer.heeds(step))
+        self.0.iter().any(|observer| observer.heeds(step))
     }
 
     pass_on! {
         block(row: &BlockRow, names: &Symbols);
         block_ends(leader: WorkerId, now: u64);
         submitted(task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64);
+        completed(task: TaskId, now: u64);
         consumed(task: TaskId, now: u64);
         retired(retired: &Retired, now: u64);
         ready(task: TaskId, slot: SlotRef, kind: TaskType, now: u64);
         withdrawn(kind: TaskType, now: u64);
         placed(placed: &Placed<'_>, now: u64);
         job(job: &SchedulerJob, step: JobStep, now: u64);
+        job_at_once(job: &SchedulerJob, now: u64);
         orchestrator(phase: Phase, from: u64, now: u64);
         occupied(ring: u32, window: &Window<Local>, now: u64);
         policy_acts(now: u64);

@@ -7,20 +7,22 @@ use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
 use crate::id::WorkerId;
 use crate::policy::Policy;
 use crate::sync::Word;
-use crate::window::SlotRef;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Queues a job for the scheduler, or does it `at_once`.
     #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
-        self.tell(job, JobStep::Queued);
         // Only a steady policy has anything done at once, which the compiler cannot know.
         if P::STEADY && at_once {
             self.jobs.report.jobs += 1;
-            self.tell(job, JobStep::Begun(0));
-            self.take_effect(job);
+            if self.observer.heeds(JobStep::Done) {
+                let told = self.describe(job);
+                self.observer.job_at_once(&told, self.now);
+            }
+            self.effect(job);
         } else {
+            self.tell(job, JobStep::Queued);
             self.jobs.push(job);
         }
     }
@@ -28,26 +30,22 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Tells the observer how far a job is.
     #[inline]
     pub(super) fn tell(&mut self, job: Job, step: JobStep) {
-        if !self.observer.heeds(step) {
-            return;
+        if self.observer.heeds(step) {
+            let told = self.describe(job);
+            self.observer.job(&told, step, self.now);
         }
-        let (kind, worker) = match job {
-            Job::Admit(_) => (JobKind::Admit, None),
-            Job::Join(_) => (JobKind::Complete, None),
-            Job::Complete(leader) => (JobKind::Complete, Some(WorkerId(leader))),
-            Job::Dispatch(leader) => (JobKind::Dispatch, Some(WorkerId(leader))),
-        };
-        let slot = self.slot_of(job);
-        self.observer.job(&SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }, step, self.now);
     }
 
-    /// The slot of the task that a job is about.
+    /// A job as observers are told of it.
     #[inline]
-    pub(super) fn slot_of(&self, job: Job) -> SlotRef {
-        match job {
-            Job::Admit(slot) | Job::Join(slot) => slot,
-            Job::Complete(leader) | Job::Dispatch(leader) => self.floor.worker(leader).block.slot,
-        }
+    pub(super) fn describe(&self, job: Job) -> SchedulerJob {
+        let (kind, slot, worker) = match job {
+            Job::Admit(slot) => (JobKind::Admit, slot, None),
+            Job::Join(slot) => (JobKind::Complete, slot, None),
+            Job::Complete(leader) => (JobKind::Complete, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+            Job::Dispatch(leader) => (JobKind::Dispatch, self.floor.worker(leader).block.slot, Some(WorkerId(leader))),
+        };
+        SchedulerJob { kind, slot, task: self.window.slot(slot).task(), worker }
     }
 
     #[inline]

@@ -170,7 +170,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let ended_by = endless.filter(|_| self.ends.has_endless()).map(|worker| worker.block.slot);
         let slot = ended_by
             .or_else(|| self.family.next_child())
-            .or_else(|| self.jobs.first_running().map(|job| self.slot_of(job)));
+            .or_else(|| self.jobs.first_running().map(|job| self.describe(job).slot));
         let why = "the run passes cycle 2^64 - 1; use smaller cycles, costs, submit_at or spawn_offset";
         Err(RunError::Task(match (slot, self.clerk.stage) {
             (Some(slot), _) => self.blame(slot, why),

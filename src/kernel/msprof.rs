@@ -57,7 +57,8 @@ pub fn from_msprof(path: &str, cycles_per_us: f64) -> Result<String, ConfigError
             continue;
         }
         let micros: Option<f64> = time.parse().ok().filter(|micros: &f64| micros.is_finite() && *micros >= 0.0);
-        let micros = micros.ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time", row + 2)))?;
+        let micros = micros
+            .ok_or_else(|| wrong(format!("row {}: \"{time}\" is not a time; give a number from 0, or N/A", row + 2)))?;
         let measured = found.entry(name).or_default();
         measured.micros += micros * unit;
         measured.count += 1;

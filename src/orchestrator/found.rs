@@ -1,5 +1,6 @@
 //! Collects the producers of a task, each once, dead or alive.
 
+use super::Orchestrator;
 use super::segments::Access;
 use crate::id::TaskId;
 use crate::sync::Sharing;
@@ -29,14 +30,13 @@ impl<S: Sharing> Found<'_, S> {
     /// A producer named by id. Its path is known as long as its slot has no other tenant.
     #[inline(always)]
     pub(super) fn explicit(&mut self, task: TaskId, paths: &[u64]) {
-        match self.window.last_home(task) {
-            Some(slot) => self.add(Producer { task, slot }, paths[slot as usize]),
-            None => {
-                self.poisoned |= self.bad.contains(&task);
-                if S::SHARED {
-                    self.gone.push(Producer { task, slot: NONE });
-                }
-            }
+        if let Some(slot) = self.window.last_home(task) {
+            self.add(Producer { task, slot }, paths[slot as usize]);
+            return;
+        }
+        self.poisoned |= self.bad.contains(&task);
+        if S::SHARED {
+            self.gone.push(Producer { task, slot: NONE });
         }
     }
 
@@ -62,5 +62,23 @@ impl<S: Sharing> Found<'_, S> {
         if !self.bad.is_empty() && self.bad.contains(&producer.task) {
             self.poisoned = true;
         }
+    }
+}
+
+impl Orchestrator {
+    /// Some producer that ended badly and is not in the window any more.
+    pub(super) fn bad_producer(&self) -> Option<TaskId> {
+        let explicit = self.task.deps.iter().copied().find(|dep| self.bad.contains(dep));
+        explicit.or_else(|| self.bad.last().copied())
+    }
+
+    /// Remembers that a task ended badly, for consumers submitted after it is gone.
+    pub fn remember_bad(&mut self, task: TaskId) {
+        self.bad.insert(task);
+    }
+
+    /// Whether a task is known to have ended badly.
+    pub fn is_bad(&self, task: TaskId) -> bool {
+        self.bad.contains(&task)
     }
 }

@@ -5,9 +5,11 @@
 mod found;
 mod scope;
 mod segments;
+mod survey;
 mod tensor_map;
 
 pub use scope::Scope;
+pub use survey::Survey;
 
 use crate::config::{Hazards, Machine, ScopeHold};
 use crate::error::RunError;
@@ -303,18 +305,7 @@ impl Orchestrator {
     fn find_by_regions<S: Sharing>(&mut self, window: &Window<S>) {
         let Orchestrator { task, map, producers, gone, bad, next, rules, path, poisoned, .. } = self;
         let mut found = Found { window, producers, gone, consumer: *next, path: *path, bad, poisoned: *poisoned };
-        let hazards = rules.machine.rules.hazards;
-        let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
-        for regions in [&task.reads, &task.updates, written] {
-            for region in regions {
-                map.overlapping(region, |segment| found.access(&segment.writer));
-            }
-        }
-        if hazards == Hazards::Full {
-            for region in task.writes.iter().chain(&task.updates) {
-                map.overlapping(region, |segment| segment.readers.iter().for_each(|reader| found.access(reader)));
-            }
-        }
+        each_conflict(task, map, rules.machine.rules.hazards, |access| found.access(access));
         (self.path, self.poisoned) = (found.path, found.poisoned);
     }
 
@@ -445,18 +436,6 @@ impl Orchestrator {
         self.producers.iter().map(|producer| producer.task)
     }
 
-    /// Gives the task at hand a slot and enters its accesses without linking or holding it, so that nothing is ever consumed:
-    /// the way to see all dependencies of a program.
-    ///
-    /// # Errors
-    /// When the window is full.
-    pub fn enroll<S: Sharing>(&mut self, window: &Window<S>) -> Result<(), Refusal> {
-        let slot = window.reserve(0, self.next, &Needs::default(), 0)?;
-        self.register(window, Access { task: self.next, slot, path: 0 });
-        self.next.0 += 1;
-        Ok(())
-    }
-
     /// Cycles of the longest path that ends with the task in a slot.
     #[inline]
     pub fn path_of(&self, slot: SlotRef) -> u64 {
@@ -469,26 +448,18 @@ impl Orchestrator {
         self.path == 0
     }
 
-    /// Some producer that ended badly and is not in the window any more.
-    fn bad_producer(&self) -> Option<TaskId> {
-        let explicit = self.task.deps.iter().copied().find(|dep| self.bad.contains(dep));
-        explicit.or_else(|| self.bad.last().copied())
-    }
-
-    /// Remembers that a task ended badly, for consumers submitted after it is gone.
-    pub fn remember_bad(&mut self, task: TaskId) {
-        self.bad.insert(task);
-    }
-
-    /// Whether a task is known to have ended badly.
-    pub fn is_bad(&self, task: TaskId) -> bool {
-        self.bad.contains(&task)
-    }
-
-    /// Enters the task's accesses: reads, then writes, then new buffers.
+    /// Enters the task's accesses.
     #[inline(always)]
     fn register<S: Sharing>(&mut self, window: &Window<S>, access: Access) {
-        let Orchestrator { task, map, rules, bad, .. } = self;
+        self.enter_accesses(access);
+        let Orchestrator { map, bad, .. } = self;
+        map.sweep_if_large(|access| !window.is_alive(access.slot, access.task) && !bad.contains(&access.task));
+    }
+
+    /// Enters the task's accesses into the map: reads, then writes, then new buffers.
+    #[inline(always)]
+    fn enter_accesses(&mut self, access: Access) {
+        let Orchestrator { task, map, rules, .. } = self;
         if rules.machine.rules.hazards == Hazards::Full {
             for region in &task.reads {
                 map.read(region, access);
@@ -500,6 +471,21 @@ impl Orchestrator {
         for new in &task.allocates {
             map.bind_written(new.buffer, new.bytes, access);
         }
-        map.sweep_if_large(|access| !window.is_alive(access.slot, access.task) && !bad.contains(&access.task));
+    }
+}
+
+/// Visits the earlier accesses to bytes that make a task wait; one may come several times.
+#[inline(always)]
+fn each_conflict(task: &Submit, map: &TensorMap, hazards: Hazards, mut visit: impl FnMut(&Access)) {
+    let written = if hazards == Hazards::Raw { &[][..] } else { &task.writes };
+    for regions in [&task.reads, &task.updates, written] {
+        for region in regions {
+            map.overlapping(region, |segment| visit(&segment.writer));
+        }
+    }
+    if hazards == Hazards::Full {
+        for region in task.writes.iter().chain(&task.updates) {
+            map.overlapping(region, |segment| segment.readers.iter().for_each(&mut visit));
+        }
     }
 }

@@ -4,7 +4,7 @@
 use super::Ranked;
 use crate::config::Machine;
 use crate::graph::{Graph, Task};
-use crate::id::{TaskId, TaskType};
+use crate::id::TaskType;
 use crate::machine::capacity;
 use crate::workload::Cost;
 
@@ -16,13 +16,7 @@ pub type Heft = Ranked<true>;
 pub fn ranks(graph: &Graph, machine: &Machine) -> Vec<u64> {
     let costs = &machine.scheduler;
     let hop = 100 * (costs.complete + costs.edge + costs.dispatch + machine.worker.pickup);
-    let mut ranks = vec![0_u64; graph.tasks.len()];
-    for index in (0..ranks.len()).rev() {
-        let consumers = graph.consumers(TaskId(index as u64)).iter();
-        let behind = consumers.map(|consumer| ranks[consumer.0 as usize].saturating_add(hop)).max();
-        ranks[index] = span(&graph.tasks[index], machine).saturating_add(behind.unwrap_or(0));
-    }
-    ranks
+    graph.upward_ranks(hop, |task| span(task, machine))
 }
 
 /// Cycles of a task in hundredths: mean over its workers, times the rounds in which its blocks fit on the machine.

@@ -5,11 +5,11 @@
 
 use super::Plan;
 use crate::config::{FanoutOrder, Machine};
-use crate::graph::Graph;
+use crate::engine::ends::Ends;
+use crate::graph::{Graph, Task};
 use crate::id::{TaskId, TaskType};
 use crate::machine::{Crew, Floor, own_type};
 use crate::workload::Submit;
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Whether a task is one block that waits for its producers only.
@@ -39,8 +39,8 @@ pub fn is_free_of_costs(machine: &Machine) -> bool {
 /// The list schedule by ranks, one a task, if every task runs on a single worker.
 #[must_use]
 pub fn list_schedule(graph: &Graph, ranks: &[u64], machine: &Machine) -> Option<Plan> {
-    let is_single = |task: &crate::graph::Task| own_type(task.kind).is_some();
-    if !graph.tasks.iter().all(is_single) {
+    let is_single = |task: &Task| own_type(task.kind).is_some();
+    if !graph.tasks.iter().all(is_single) || u32::try_from(graph.tasks.len()).is_err() {
         return None;
     }
     let mut list = List {
@@ -51,7 +51,7 @@ pub fn list_schedule(graph: &Graph, ranks: &[u64], machine: &Machine) -> Option<
         queues: Default::default(),
         n_arrived: 0,
         waits_for: (0..graph.tasks.len() as u64).map(|task| graph.producers(TaskId(task)).len() as u32).collect(),
-        ends: BinaryHeap::new(),
+        ends: Ends::new(machine.workers.total() as usize),
         running: vec![TaskId(0); machine.workers.total() as usize],
         blocks: Vec::with_capacity(graph.tasks.len()),
     };
@@ -65,13 +65,13 @@ struct List<'a> {
     ranks: &'a [u64],
     newest_first: bool,
     floor: Floor,
-    /// READY tasks by type: the highest rank first, then the order of arrival.
-    queues: [BinaryHeap<(u64, Reverse<u64>, TaskId)>; 5],
-    n_arrived: u64,
+    /// READY tasks by type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
+    /// itself are packed, because numbers are compared faster than fields.
+    queues: [BinaryHeap<u128>; 5],
+    n_arrived: u32,
     /// By task: producers that have not ended.
     waits_for: Vec<u32>,
-    /// Workers by the end of what they run.
-    ends: BinaryHeap<Reverse<(u64, u32)>>,
+    ends: Ends,
     /// By worker: the task it runs.
     running: Vec<TaskId>,
     blocks: Vec<(TaskId, Crew)>,
@@ -87,12 +87,9 @@ impl List<'_> {
         }
         let mut now = 0;
         self.hand_out(now);
-        while let Some(&Reverse((end, _))) = self.ends.peek() {
-            now = end;
-            while let Some(&Reverse((end, worker))) = self.ends.peek()
-                && end == now
-            {
-                self.ends.pop();
+        while self.ends.next() != u64::MAX {
+            now = self.ends.next();
+            while let Some(worker) = self.ends.take(now) {
                 self.end(worker);
             }
             self.hand_out(now);
@@ -103,7 +100,9 @@ impl List<'_> {
     fn arrive(&mut self, task: TaskId) {
         let index = task.0 as usize;
         let kind = self.graph.tasks[index].kind;
-        self.queues[kind as usize].push((self.ranks[index], Reverse(self.n_arrived), task));
+        let later = u32::MAX - self.n_arrived;
+        self.queues[kind as usize]
+            .push(u128::from(self.ranks[index]) << 64 | u128::from(later) << 32 | u128::from(task.0));
         self.n_arrived += 1;
     }
 
@@ -126,12 +125,13 @@ impl List<'_> {
         for kind in TaskType::ALL.into_iter().filter(|&kind| own_type(kind).is_some()) {
             while !self.queues[kind as usize].is_empty()
                 && let Some(worker) = self.floor.take(kind)
-                && let Some((.., task)) = self.queues[kind as usize].pop()
+                && let Some(first) = self.queues[kind as usize].pop()
             {
+                let task = TaskId(u64::from(first as u32));
                 let end = now.saturating_add(self.graph.tasks[task.0 as usize].cycles());
                 self.floor.worker_mut(worker).clock = end;
                 self.running[worker as usize] = task;
-                self.ends.push(Reverse((end, worker)));
+                self.ends.push(end, worker);
                 self.blocks.push((task, Crew::one(worker)));
             }
         }

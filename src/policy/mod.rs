@@ -9,6 +9,7 @@ pub mod cyber;
 pub mod heft;
 mod lifo;
 pub mod list_schedule;
+mod number_set;
 mod ordered;
 pub mod orleans;
 mod own_queues;

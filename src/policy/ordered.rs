@@ -49,8 +49,8 @@ pub struct Ordered<O> {
     book: QueueBook,
 }
 
-/// `(key, arrival, slot)`, the smallest first.
-type Queue = BinaryHeap<Reverse<(u64, u64, SlotRef)>>;
+/// Key and arrival packed, because numbers are compared faster than fields, and the slot; the smallest first.
+type Queue = BinaryHeap<Reverse<(u128, SlotRef)>>;
 
 impl<O: Order> Ordered<O> {
     /// Empty queues of a machine.
@@ -63,7 +63,8 @@ impl<O: Order> Ordered<O> {
         for ready in self.arrivals.drain(..) {
             let candidate = Candidate { task: ready.task, slot: ready.slot, arrival: self.n_arrived, window };
             let key = self.order.key(&candidate);
-            self.queues[ready.kind as usize].push(Reverse((key, self.n_arrived, ready.slot)));
+            let place = u128::from(key) << 64 | u128::from(self.n_arrived);
+            self.queues[ready.kind as usize].push(Reverse((place, ready.slot)));
             self.n_arrived += 1;
         }
     }
@@ -85,10 +86,15 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     #[inline]
+    fn is_idle(&self) -> bool {
+        self.book.is_empty()
+    }
+
+    #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.sort_in(stage.window);
         for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
-            while let Some(&Reverse((_, _, slot))) = queue.peek() {
+            while let Some(&Reverse((_, slot))) = queue.peek() {
                 match stage.place(slot) {
                     Placement::Nothing => break,
                     Placement::Some => {}

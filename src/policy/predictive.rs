@@ -3,7 +3,6 @@
 
 use super::{Candidate, Order};
 use crate::graph::Graph;
-use crate::id::TaskId;
 
 /// Tasks by a rank that was computed from the whole program; the highest goes first.
 #[derive(Debug)]
@@ -21,10 +20,9 @@ const CONSUMER_BITS: u32 = 16;
 #[must_use]
 pub fn ranks(graph: &Graph) -> Vec<u64> {
     let mut ranks = graph.longest_paths();
-    for (index, rank) in ranks.iter_mut().enumerate() {
+    for (rank, n_consumers) in ranks.iter_mut().zip(graph.n_consumers()) {
         let path = (*rank).min(u64::MAX >> CONSUMER_BITS);
-        let n_consumers = graph.consumers(TaskId(index as u64)).len() as u64;
-        *rank = path << CONSUMER_BITS | n_consumers.min((1 << CONSUMER_BITS) - 1);
+        *rank = path << CONSUMER_BITS | u64::from(n_consumers).min((1 << CONSUMER_BITS) - 1);
     }
     ranks
 }

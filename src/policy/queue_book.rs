@@ -9,6 +9,8 @@ use crate::id::TaskType;
 pub struct QueueBook {
     limit: QueueLimit,
     lengths: [u64; 5],
+    /// The sum of the lengths.
+    waiting: u64,
     stats: QueueStats,
 }
 
@@ -16,7 +18,7 @@ impl QueueBook {
     /// Empty queues of a machine.
     #[must_use]
     pub fn new(machine: &Machine) -> QueueBook {
-        QueueBook { limit: QueueLimit::of(machine), lengths: [0; 5], stats: QueueStats::default() }
+        QueueBook { limit: QueueLimit::of(machine), lengths: [0; 5], waiting: 0, stats: QueueStats::default() }
     }
 
     /// A READY task comes in. One that finds its queue full waits outside and goes in first, or is dropped.
@@ -33,6 +35,7 @@ impl QueueBook {
             }
         }
         *length += 1;
+        self.waiting += 1;
         *high = (*high).max((*length).min(self.limit.entries));
         Ok(())
     }
@@ -41,6 +44,13 @@ impl QueueBook {
     #[inline]
     pub fn leave(&mut self, kind: TaskType) {
         self.lengths[kind as usize] -= 1;
+        self.waiting -= 1;
+    }
+
+    /// Whether no READY task waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
     }
 
     /// READY tasks of a type that wait.

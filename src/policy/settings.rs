@@ -96,6 +96,8 @@ fn tree(text: &str, value: &DeValue<'_>, origin: &str, line: usize) -> Result<Tr
     match value {
         DeValue::String(value) => Ok(Tree::Text(value.to_string())),
         DeValue::Boolean(value) => Ok(Tree::Flag(*value)),
+        // No setting is a fraction: whoever reads it says what is wrong with the text.
+        DeValue::Float(value) => Ok(Tree::Text(value.as_str().to_string())),
         DeValue::Integer(value) => i64::from_str_radix(value.as_str(), value.radix())
             .map(Tree::Number)
             .map_err(|_| ConfigError::Setting(format!("{origin}:{line}: {value}: must be below 2^63"))),
@@ -108,8 +110,8 @@ fn tree(text: &str, value: &DeValue<'_>, origin: &str, line: usize) -> Result<Tr
             .collect::<Result<_, _>>()
             .map(Tree::List),
         DeValue::Table(value) => table(text, value, origin),
-        other => {
-            let kind = other.type_str();
+        DeValue::Datetime(_) => {
+            let kind = value.type_str();
             Err(ConfigError::Setting(format!("{origin}:{line}: {kind} value: write a whole number or a text")))
         }
     }

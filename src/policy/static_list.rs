@@ -4,24 +4,25 @@
 //! out are passed over until they are in, so that a small window delays the plan but never blocks it: the earliest planned
 //! task of those submitted has everything it needs.
 
+use super::number_set::NumberSet;
 use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, QueueStats, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
 use crate::machine::{Crew, WorkerSet};
-use crate::window::{SlotRef, flag};
+use crate::window::{NONE, SlotRef, flag};
 use serde_json::json;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The crew of every block, in the order in which the blocks start.
     crews: Vec<Crew>,
-    /// Where the blocks of a task begin in `orders`; one more than there are tasks.
+    /// By worker: its blocks, as places in `crews`.
+    of_workers: Vec<Vec<u32>>,
+    /// Where the parts of a task begin in `parts`; one more than there are tasks.
     first: Vec<u32>,
-    /// Places in `crews`, task by task.
-    orders: Vec<u32>,
+    /// Worker and place among its blocks, for every worker of every block, task by task.
+    parts: Vec<(u32, u32)>,
     /// When the last block ends if everything goes as planned.
     makespan: u64,
 }
@@ -31,50 +32,128 @@ impl Plan {
     #[must_use]
     pub fn new(blocks: &[(TaskId, Crew)], n_tasks: usize, makespan: u64) -> Plan {
         let mut first = vec![0; n_tasks + 1];
-        for (task, _) in blocks {
-            first[task.0 as usize + 1] += 1;
+        for (task, crew) in blocks {
+            first[task.0 as usize + 1] += crew.ids().len() as u32;
         }
         for index in 0..n_tasks {
             first[index + 1] += first[index];
         }
-        let (mut next, mut orders) = (first.clone(), vec![0; blocks.len()]);
-        for (order, (task, _)) in blocks.iter().enumerate() {
-            let place = &mut next[task.0 as usize];
-            orders[*place as usize] = order as u32;
-            *place += 1;
+        let (mut next, mut parts) = (first.clone(), vec![(0, 0); first[n_tasks] as usize]);
+        let mut of_workers: Vec<Vec<u32>> = Vec::new();
+        for (order, (task, crew)) in blocks.iter().enumerate() {
+            for &worker in crew.ids() {
+                if worker as usize >= of_workers.len() {
+                    of_workers.resize(worker as usize + 1, Vec::new());
+                }
+                let own = &mut of_workers[worker as usize];
+                let part = &mut next[task.0 as usize];
+                parts[*part as usize] = (worker, own.len() as u32);
+                *part += 1;
+                own.push(order as u32);
+            }
         }
-        Plan { crews: blocks.iter().map(|&(_, crew)| crew).collect(), first, orders, makespan }
+        Plan { crews: blocks.iter().map(|&(_, crew)| crew).collect(), of_workers, first, parts, makespan }
     }
 
-    /// The blocks of a task.
-    fn of(&self, task: TaskId) -> &[u32] {
+    /// Every worker of every block of a task, with the block's place among those of the worker.
+    #[inline]
+    fn of(&self, task: TaskId) -> &[(u32, u32)] {
         let index = task.0 as usize;
-        match (self.first.get(index), self.first.get(index + 1)) {
-            (Some(&from), Some(&to)) => &self.orders[from as usize..to as usize],
+        match self.first.get(index..index + 2) {
+            Some(&[from, to]) => &self.parts[from as usize..to as usize],
             _ => &[],
         }
     }
 
-    fn crew(&self, order: u32) -> Crew {
-        self.crews[order as usize]
+    /// The planned blocks of each worker, none of them submitted.
+    fn lanes(&self, n_workers: usize) -> Vec<Lane> {
+        let none = Vec::new();
+        let blocks = (0..n_workers).map(|worker| self.of_workers.get(worker).unwrap_or(&none));
+        let lane = |blocks: &Vec<u32>| Lane {
+            blocks: blocks.iter().map(|&order| (order, NONE)).collect(),
+            waiting: NumberSet::new(blocks.len()),
+            top: NONE,
+        };
+        blocks.map(lane).collect()
+    }
+}
+
+/// The planned blocks of one worker.
+struct Lane {
+    /// By place: the block, and the slot of its task once that is submitted.
+    blocks: Vec<(u32, SlotRef)>,
+    /// Places of the blocks of submitted tasks that are not handed out.
+    waiting: NumberSet,
+    /// The first of them, or [`NONE`].
+    top: u32,
+}
+
+impl Lane {
+    /// The first block that waits, and the slot of its task.
+    #[inline]
+    fn first(&self) -> Option<(u32, SlotRef)> {
+        self.blocks.get(self.top as usize).copied()
+    }
+}
+
+/// The plan as far as it is carried out.
+struct Progress {
+    lanes: Vec<Lane>,
+    /// Whether the task in a slot is READY.
+    is_ready: Vec<bool>,
+    /// Workers whose first block belongs to a READY task.
+    due: WorkerSet,
+}
+
+impl Progress {
+    /// The task of a block is submitted.
+    #[inline]
+    fn submitted(&mut self, (worker, place): (u32, u32), slot: SlotRef) {
+        let lane = &mut self.lanes[worker as usize];
+        lane.blocks[place as usize].1 = slot;
+        lane.waiting.insert(place);
+        if place < lane.top {
+            lane.top = place;
+            self.due.remove(worker);
+        }
+    }
+
+    /// The task of a block is READY.
+    #[inline]
+    fn ready(&mut self, (worker, place): (u32, u32)) {
+        if self.lanes[worker as usize].top == place {
+            self.due.insert(worker);
+        }
+    }
+
+    /// A block is handed out or will never be.
+    #[inline]
+    fn leave(&mut self, (worker, place): (u32, u32)) {
+        let lane = &mut self.lanes[worker as usize];
+        if !lane.waiting.contains(place) {
+            return;
+        }
+        lane.waiting.remove(place);
+        if lane.top == place {
+            lane.top = lane.waiting.first().unwrap_or(NONE);
+            match lane.first() {
+                Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
+                _ => self.due.remove(worker),
+            }
+        }
     }
 }
 
 /// The replay of a plan.
 pub struct StaticList {
     plan: Plan,
-    /// Planned blocks of submitted tasks by worker, the first one on top: `(order, slot)`.
-    queues: Vec<BinaryHeap<Reverse<(u32, SlotRef)>>>,
-    /// Whether the task in a slot is READY.
-    is_ready: Vec<bool>,
-    /// Workers whose first block belongs to a READY task.
-    due: WorkerSet,
+    progress: Progress,
     /// Tasks the plan does not know, because they were cancelled when it was made.
     unplanned: Pto,
     n_unplanned: u64,
     book: QueueBook,
-    /// Blocks that could start, while they are handed out.
-    scratch: Vec<(u32, SlotRef)>,
+    /// Blocks that could start and the slots of their tasks, packed, while they are handed out.
+    scratch: Vec<u64>,
 }
 
 impl StaticList {
@@ -83,10 +162,12 @@ impl StaticList {
     pub fn new(plan: Plan, machine: &Machine) -> StaticList {
         let n_workers = machine.workers.total() as usize;
         StaticList {
+            progress: Progress {
+                lanes: plan.lanes(n_workers),
+                is_ready: vec![false; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
+                due: WorkerSet::new(n_workers),
+            },
             plan,
-            queues: vec![BinaryHeap::new(); n_workers],
-            is_ready: vec![false; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
-            due: WorkerSet::new(n_workers),
             unplanned: Pto::new(QueueLimit::of(machine)),
             n_unplanned: 0,
             book: QueueBook::new(machine),
@@ -94,42 +175,40 @@ impl StaticList {
         }
     }
 
-    /// Looks again whether the first block of a worker is due.
-    fn refresh(&mut self, worker: u32) {
-        match self.queues[worker as usize].peek() {
-            Some(&Reverse((_, slot))) if self.is_ready[slot as usize] => self.due.insert(worker),
-            _ => self.due.remove(worker),
-        }
-    }
-
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, free: &WorkerSet) -> bool {
-        let on_top = |worker: u32| self.queues[worker as usize].peek().is_some_and(|&Reverse((top, _))| top == order);
-        self.plan.crew(order).ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
+        let on_top = |worker: u32| self.progress.lanes[worker as usize].first().is_some_and(|(top, _)| top == order);
+        self.plan.crews[order as usize].ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
     /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
+    #[inline]
     fn place_if_assembled(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
-        let (task, free) = (stage.window.slot(slot).task(), stage.floor().free_workers());
+        let free = stage.floor().free_workers();
         if !stage.window.slot(slot).job.has(flag::SYNC_START) {
             if self.is_assembled(order, free) {
                 self.place(order, slot, stage);
             }
-        } else if self.plan.of(task).iter().all(|&order| self.is_assembled(order, free)) {
-            for index in 0..self.plan.of(task).len() {
-                self.place(self.plan.of(task)[index], slot, stage);
-            }
+            return;
+        }
+        let parts = self.plan.of(stage.window.slot(slot).task()).iter();
+        let mut orders: Vec<u32> =
+            parts.map(|&(worker, place)| self.plan.of_workers[worker as usize][place as usize]).collect();
+        orders.dedup();
+        if orders.iter().all(|&order| self.is_assembled(order, free)) {
+            orders.iter().for_each(|&order| self.place(order, slot, stage));
         }
     }
 
+    /// Places a block that all of its crew have on top.
     fn place(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
-        let crew = self.plan.crew(order);
+        let crew = self.plan.crews[order as usize];
         if stage.place_crew(slot, crew) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
         for &worker in crew.ids() {
-            self.queues[worker as usize].pop();
-            self.refresh(worker);
+            let top = self.progress.lanes[worker as usize].top;
+            self.progress.leave((worker, top));
         }
     }
 }
@@ -141,19 +220,15 @@ impl Policy for StaticList {
         "static"
     }
 
+    #[inline]
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
-        self.is_ready[slot as usize] = false;
-        for index in 0..self.plan.of(task).len() {
-            let order = self.plan.of(task)[index];
-            for &worker in self.plan.crew(order).ids() {
-                self.queues[worker as usize].push(Reverse((order, slot)));
-                self.refresh(worker);
-            }
-        }
+        self.progress.is_ready[slot as usize] = false;
+        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
         Ok(())
     }
 
+    #[inline]
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
         if self.plan.of(ready.task).is_empty() {
             self.n_unplanned += 1;
@@ -163,36 +238,33 @@ impl Policy for StaticList {
             self.on_cancel(ready.slot, ready.task, now);
             return Err(dropped);
         }
-        self.is_ready[ready.slot as usize] = true;
-        for index in 0..self.plan.of(ready.task).len() {
-            let order = self.plan.of(ready.task)[index];
-            for &worker in self.plan.crew(order).ids() {
-                self.refresh(worker);
-            }
-        }
+        self.progress.is_ready[ready.slot as usize] = true;
+        self.plan.of(ready.task).iter().for_each(|&part| self.progress.ready(part));
         Ok(())
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, _now: u64) {
-        for index in 0..self.plan.of(task).len() {
-            let order = self.plan.of(task)[index];
-            for &worker in self.plan.crew(order).ids() {
-                self.queues[worker as usize].retain(|&Reverse((other, _))| other != order);
-                self.refresh(worker);
-            }
-        }
+        self.plan.of(task).iter().for_each(|&part| self.progress.leave(part));
+    }
+
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.book.is_empty() && self.unplanned.is_idle()
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         let (mut from, mut due) = (0, std::mem::take(&mut self.scratch));
-        while let Some(worker) = self.due.first_common(stage.floor().free_workers(), from) {
+        while let Some(worker) = self.progress.due.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
-            due.extend(self.queues[worker as usize].peek().map(|&Reverse(top)| top));
+            let first = self.progress.lanes[worker as usize].first();
+            due.extend(first.map(|(order, slot)| u64::from(order) << 32 | u64::from(slot)));
         }
-        due.sort_unstable();
-        due.dedup();
-        for (order, slot) in due.drain(..) {
-            self.place_if_assembled(order, slot, stage);
+        if due.len() > 1 {
+            due.sort_unstable();
+            due.dedup();
+        }
+        for block in due.drain(..) {
+            self.place_if_assembled((block >> 32) as u32, block as SlotRef, stage);
         }
         self.scratch = due;
         self.unplanned.dispatch(stage);

@@ -1,7 +1,8 @@
 //! A run as Chrome trace events in JSON, for Perfetto's page, `chrome://tracing` and other viewers.
 
 use super::export::{Counter, Form, Lane, Slice, worker_names};
-use super::pen::Pen;
+use super::line::{Digits, Line};
+use super::pen::{Pen, ROOM};
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeMap;
@@ -18,13 +19,64 @@ const COUNTERS: u32 = 12;
 pub struct Chrome {
     kinds: Vec<WorkerType>,
     /// The place of a slice on each worker, up to its moment.
-    workers: Vec<Vec<u8>>,
+    workers: Vec<Stamp>,
     /// The beginning of each counter's events, up to the moment.
-    counters: Vec<Vec<u8>>,
-    /// The beginning of slices by the number of their name; empty until it is used.
-    names: Vec<Vec<u8>>,
+    counters: Vec<Stamp>,
+    /// The beginning of slices by the number of their name.
+    names: Vec<Option<Stamp>>,
     /// Where arrows begin that have not arrived yet, by number: `(pid, tid, end)`.
     ends: BTreeMap<u64, (u32, u32, u64)>,
+    columns: Columns,
+}
+
+/// Numbers of slices and counters that mostly begin like those before them.
+#[derive(Default)]
+struct Columns {
+    from: Digits,
+    task: Digits,
+    submit: Digits,
+    ready: Digits,
+    counter: Digits,
+}
+
+/// A text that is written again and again: in one piece where it is short.
+#[derive(Clone)]
+enum Stamp {
+    Short([u8; Stamp::SHORT], usize),
+    Long(Box<[u8]>),
+}
+
+impl Stamp {
+    const SHORT: usize = 64;
+
+    fn new(text: &[u8]) -> Stamp {
+        let mut short = [0; Stamp::SHORT];
+        match short.get_mut(..text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text);
+                Stamp::Short(short, text.len())
+            }
+            None => Stamp::Long(text.into()),
+        }
+    }
+
+    /// Begins a line with the text.
+    #[inline(always)]
+    fn line<W: Write>(&self, pen: &mut Pen<W>, write: impl FnOnce(&mut Line<'_, ROOM>)) {
+        let short = match self {
+            Stamp::Short(text, length) => Some((text, *length)),
+            Stamp::Long(text) => {
+                pen.text(text);
+                None
+            }
+        };
+        pen.line(|line| {
+            if let Some((text, length)) = short {
+                line.beginning(text, length);
+            }
+            write(line);
+        });
+    }
 }
 
 impl Chrome {
@@ -36,38 +88,22 @@ impl Chrome {
         }
     }
 
-    /// A slice up to its place.
-    #[inline]
-    fn head(&mut self, slice: &Slice<'_>) -> &[u8] {
-        let index = slice.name_id as usize;
-        if index >= self.names.len() {
-            self.names.resize(index + 1, Vec::new());
-        }
-        let head = &mut self.names[index];
-        if head.is_empty() {
-            write(head, ",\n{\"name\":");
-            text(head, slice.name);
-            let category = if slice.block.is_some() { "task" } else { "runtime" };
-            let _ = write!(head, ",\"cat\":\"{category}\",\"ph\":\"X\"");
-        }
-        head
-    }
-
     /// Arrows that arrive, each written whole now that both ends are known, and the beginnings of those that leave.
     fn flows<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let (pid, tid) = self.place(slice.lane);
         for &flow in slice.flows_in {
             let Some((from_pid, from_tid, end)) = self.ends.remove(&flow) else { continue };
-            pen.make_room();
-            pen.literal(b",\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"s\",\"id\":");
-            pen.number(flow);
-            place(pen, from_pid, from_tid);
-            micros(pen, end);
-            pen.literal(b"},\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"f\",\"bp\":\"e\",\"id\":");
-            pen.number(flow);
-            place(pen, pid, tid);
-            micros(pen, slice.from);
-            pen.byte(b'}');
+            pen.line(|line| {
+                line.literal(b",\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"s\",\"id\":");
+                line.number(flow);
+                place(line, from_pid, from_tid);
+                micros(line, &mut Digits::default(), end);
+                line.literal(b"},\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"f\",\"bp\":\"e\",\"id\":");
+                line.number(flow);
+                place(line, pid, tid);
+                micros(line, &mut Digits::default(), slice.from);
+                line.byte(b'}');
+            });
         }
         self.ends.extend(slice.flows_out.iter().map(|&flow| (flow, (pid, tid, slice.to))));
     }
@@ -99,7 +135,7 @@ impl Form for Chrome {
         for (id, (kind, label)) in worker_names(machine).into_iter().enumerate() {
             self.kinds.push(kind);
             let pid = kind as u32 + 1;
-            self.workers.push(format!(",\"pid\":{pid},\"tid\":{id},\"ts\":").into_bytes());
+            self.workers.push(Stamp::new(format!(",\"pid\":{pid},\"tid\":{id},\"ts\":").as_bytes()));
             name(out, "thread_name", pid, id as u32, &label);
         }
         std::mem::take(out)
@@ -107,34 +143,45 @@ impl Form for Chrome {
 
     #[inline]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
-        pen.text(self.head(slice));
-        pen.make_room();
-        match slice.lane {
-            Lane::Worker(worker) => pen.text(&self.workers[worker.0 as usize]),
-            Lane::Orchestrator => place(pen, ORCHESTRATOR, 0),
-            Lane::Scheduler(thread) => place(pen, SCHEDULER, thread),
+        let index = slice.name_id as usize;
+        if index >= self.names.len() {
+            self.names.resize(index + 1, None);
         }
-        micros(pen, slice.from);
-        pen.literal(b",\"dur\":");
-        micros(pen, slice.to - slice.from);
-        pen.literal(b",\"args\":{");
-        if let Some(task) = slice.task {
-            pen.literal(b"\"task\":");
-            pen.number(task.0);
-        }
-        if let Some(block) = slice.block {
-            pen.literal(b",\"block\":");
-            pen.number(block.block.into());
-            pen.literal(b",\"submit\":");
-            pen.number(block.submit);
-            pen.literal(b",\"ready\":");
-            pen.number(block.ready);
-            if let Some(label) = block.label {
-                pen.literal(b",\"label\":");
-                quoted(pen, label);
+        let head = self.names[index].get_or_insert_with(|| slice_head(slice));
+        let Columns { from, task: tasks, submit, ready, .. } = &mut self.columns;
+        head.line(pen, |line| {
+            match slice.lane {
+                Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
+                    Stamp::Short(text, length) => line.beginning(text, *length),
+                    Stamp::Long(_) => unreachable!("numbers of a place are short"),
+                },
+                Lane::Orchestrator => place(line, ORCHESTRATOR, 0),
+                Lane::Scheduler(thread) => place(line, SCHEDULER, thread),
             }
+            micros(line, from, slice.from);
+            line.literal(b",\"dur\":");
+            micros(line, &mut Digits::default(), slice.to - slice.from);
+            line.literal(b",\"args\":{");
+            if let Some(task) = slice.task {
+                line.literal(b"\"task\":");
+                line.digits(tasks, task.0);
+            }
+            if let Some(block) = &slice.block {
+                line.literal(b",\"block\":");
+                line.number(block.block.into());
+                line.literal(b",\"submit\":");
+                line.digits(submit, block.submit);
+                line.literal(b",\"ready\":");
+                line.digits(ready, block.ready);
+                if block.label.is_some() {
+                    return line.literal(b",\"label\":");
+                }
+            }
+            line.literal(b"}}");
+        });
+        if let Some(label) = slice.block.and_then(|block| block.label) {
+            quoted(pen, label);
         }
-        pen.literal(b"}}");
         if !slice.flows_in.is_empty() || !slice.flows_out.is_empty() {
             self.flows(pen, slice);
         }
@@ -142,60 +189,71 @@ impl Form for Chrome {
 
     #[inline]
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
-        pen.text(&self.counters[counter]);
-        micros(pen, now);
-        pen.literal(b",\"args\":{\"value\":");
-        pen.number(value);
-        pen.literal(b"}}");
+        let moment = &mut self.columns.counter;
+        self.counters[counter].line(pen, |line| {
+            micros(line, moment, now);
+            line.literal(b",\"args\":{\"value\":");
+            line.number(value);
+            line.literal(b"}}");
+        });
     }
 
     fn close<W: Write>(&mut self, pen: &mut Pen<W>) {
-        pen.literal(b"\n]}\n");
+        pen.text(b"\n]}\n");
     }
 }
 
-fn counter_head(name: &str) -> Vec<u8> {
+fn counter_head(name: &str) -> Stamp {
     let mut head = b",\n{\"name\":".to_vec();
     text(&mut head, name);
     let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"tid\":0,\"ts\":");
-    head
+    Stamp::new(&head)
 }
 
 fn write(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// A slice up to its place.
+fn slice_head(slice: &Slice<'_>) -> Stamp {
+    let mut head = b",\n{\"name\":".to_vec();
+    text(&mut head, slice.name);
+    let category = if slice.block.is_some() { "task" } else { "runtime" };
+    let _ = write!(head, ",\"cat\":\"{category}\",\"ph\":\"X\"");
+    Stamp::new(&head)
+}
+
 /// Nanoseconds as microseconds, exactly.
-#[inline]
-fn micros<W: Write>(pen: &mut Pen<W>, nanos: u64) {
-    pen.number(nanos / 1000);
+#[inline(always)]
+fn micros(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
+    line.digits(whole, nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {
-        pen.literal(&[b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8]);
+        line.literal(&[b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8]);
     }
 }
 
-/// Any text as JSON; most need no more than quotes.
+/// A label as JSON, and the end of its slice; most labels need no more than quotes.
 fn quoted<W: Write>(pen: &mut Pen<W>, label: &str) {
     if label.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
-        pen.byte(b'"');
+        pen.text(b"\"");
         pen.text(label.as_bytes());
-        pen.make_room();
-        pen.byte(b'"');
+        pen.text(b"\"}}");
     } else {
         let mut escaped = Vec::new();
         text(&mut escaped, label);
         pen.text(&escaped);
-        pen.make_room();
+        pen.text(b"}}");
     }
 }
 
-fn place<W: Write>(pen: &mut Pen<W>, pid: u32, tid: u32) {
-    pen.literal(b",\"pid\":");
-    pen.number(pid.into());
-    pen.literal(b",\"tid\":");
-    pen.number(tid.into());
-    pen.literal(b",\"ts\":");
+#[inline(always)]
+fn place(line: &mut Line<'_, ROOM>, pid: u32, tid: u32) {
+    line.literal(b",\"pid\":");
+    line.number(pid.into());
+    line.literal(b",\"tid\":");
+    line.number(tid.into());
+    line.literal(b",\"ts\":");
 }
 
 fn name(out: &mut Vec<u8>, what: &str, pid: u32, tid: u32, label: &str) {

@@ -1,5 +1,6 @@
 //! The schedule as CSV: `task,block,worker,submit,ready,start,end`, one row a block and worker, written while the run goes on.
 
+use super::line::Digits;
 use super::pen::Pen;
 use crate::engine::BlockRow;
 use crate::engine::journal::{Names, Needs, Reader};
@@ -10,14 +11,15 @@ use std::io::{self, Write};
 /// The first error of the writer is kept for [`ScheduleWriter::finish`]; nothing is written after it.
 pub struct ScheduleWriter<W: Write> {
     pen: Pen<W>,
+    columns: [Digits; 5],
 }
 
 impl<W: Write> ScheduleWriter<W> {
     /// Starts with the header line.
     pub fn new(writer: W) -> ScheduleWriter<W> {
         let mut pen = Pen::new(writer);
-        pen.literal(b"task,block,worker,submit,ready,start,end\n");
-        ScheduleWriter { pen }
+        pen.text(b"task,block,worker,submit,ready,start,end\n");
+        ScheduleWriter { pen, columns: Default::default() }
     }
 
     /// Writes what is left and gives the writer back.
@@ -30,14 +32,19 @@ impl<W: Write> ScheduleWriter<W> {
 
     #[inline]
     fn write(&mut self, row: &BlockRow) {
-        let pen = &mut self.pen;
-        pen.make_room();
-        for number in [row.task.0, row.block.into(), row.worker.0.into(), row.submit, row.ready, row.start] {
-            pen.number(number);
-            pen.byte(b',');
-        }
-        pen.number(row.end);
-        pen.byte(b'\n');
+        let [task, submit, ready, start, end] = &mut self.columns;
+        self.pen.line(|line| {
+            line.digits(task, row.task.0);
+            line.byte(b',');
+            line.number(row.block.into());
+            line.byte(b',');
+            line.number(row.worker.0.into());
+            for (column, moment) in [(submit, row.submit), (ready, row.ready), (start, row.start), (end, row.end)] {
+                line.byte(b',');
+                line.digits(column, moment);
+            }
+            line.byte(b'\n');
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! A deadlock, explained in a paragraph: what is full, who asks for it, who keeps it, and which sizes would do.
 
-use super::words::{count, group, list};
+use super::words::{count, group, list, short};
 use super::{Deadlock, OldestTask};
 use crate::id::TaskId;
 
@@ -85,8 +85,7 @@ fn who_keeps(deadlock: &Deadlock, oldest: &OldestTask) -> String {
 }
 
 fn label(task: TaskId, name: Option<&str>, line: Option<u64>) -> String {
-    let facts: Vec<String> =
-        name.map(str::to_owned).into_iter().chain(line.map(|line| format!("line {line}"))).collect();
+    let facts: Vec<String> = name.map(short).into_iter().chain(line.map(|line| format!("line {line}"))).collect();
     if facts.is_empty() { task.to_string() } else { format!("{task} ({})", facts.join(", ")) }
 }
 

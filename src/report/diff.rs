@@ -1,7 +1,7 @@
 //! What changed between two results, in words and tables.
 
 use super::table::columns;
-use super::words::{count, duration, group, list, percent, share};
+use super::words::{count, duration, group, list, percent, share, short};
 use super::{Outcome, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -179,6 +179,7 @@ impl<'a> Diff<'a> {
             let blocks = |of: &BTreeMap<String, u64>| of.get(&row[0]).copied().unwrap_or(0);
             let (before, after) = (blocks(&before), blocks(&after));
             row.push(if before == after { group(after) } else { format!("{} → {}", group(before), group(after)) });
+            row[0] = short(&row[0]);
         }
         rows
     }

@@ -111,7 +111,7 @@ pub struct BlockFacts<'a> {
     pub ready: u64,
 }
 
-/// A form of file. Each call finds the room that a pen promises.
+/// A form of file.
 pub trait Form: Send + 'static {
     /// The beginning of the file: all lanes and counters of the machine.
     fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8>;
@@ -201,7 +201,6 @@ impl<F: Form, W: Write> Export<F, W> {
     /// The first error of the writer during the whole run.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_counters();
-        self.pen.make_room();
         self.form.close(&mut self.pen);
         self.pen.finish()
     }
@@ -224,7 +223,6 @@ impl<F: Form, W: Write> Export<F, W> {
         for index in changed.drain(..) {
             let value = values[index];
             if written[index].replace(value) != Some(value) {
-                self.pen.make_room();
                 self.form.counter(&mut self.pen, index, value, *now);
             }
         }
@@ -241,7 +239,6 @@ impl<F: Form, W: Write> Export<F, W> {
         let (name, name_id) = name;
         let (from, to) = span;
         let slice = Slice { lane, name, name_id, from, to, task, block: None, flows_out: &[], flows_in: &[] };
-        self.pen.make_room();
         self.form.slice(&mut self.pen, &slice);
     }
 }
@@ -291,7 +288,6 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
             flows_out,
             flows_in,
         };
-        self.pen.make_room();
         self.form.slice(&mut self.pen, &slice);
     }
 

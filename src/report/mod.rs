@@ -18,6 +18,7 @@ mod export;
 mod host;
 mod html;
 mod json;
+mod line;
 mod memory;
 mod operations;
 mod output;

@@ -3,6 +3,7 @@
 //! An [`Output`] is opened before a run, so that a bad path is found early, and filled beside its final place: in a file
 //! without a name where the system has them, so that even a killed run leaves nothing behind, else in a temporary one.
 //! [`Output::commit`] puts it into place in one step. Without that the old file stays as it was.
+//! Devices, pipes and what is open already, such as `/dev/stdout`, are written directly.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -37,7 +38,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Target {
     Stdout(io::Stdout),
-    /// A device or pipe, which is written at once: there is nothing to keep.
+    /// A device, pipe or open file, which is written at once: there is nothing to keep.
     Device(File),
     #[cfg(target_os = "linux")]
     Unnamed(File, PathBuf),
@@ -84,6 +85,10 @@ impl Target {
     fn open(path: &str) -> io::Result<Target> {
         if path == "-" {
             return Ok(Target::Stdout(io::stdout()));
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(file) = descriptor::open(Path::new(path)) {
+            return file.map(Target::Device);
         }
         match fs::metadata(path) {
             Ok(old) if old.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -173,6 +178,45 @@ mod unnamed {
             source.rewind()?;
             io::copy(&mut source, &mut File::create_new(path)?).map(drop)
         })
+    }
+}
+
+/// Files that are open already and have a name below `/proc`, by way of `/dev/stdout` or `/dev/fd/3` too. Others write to
+/// them as well, so they are never replaced.
+#[cfg(target_os = "linux")]
+mod descriptor {
+    use std::fs::{self, File};
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::path::{Path, PathBuf};
+
+    /// More links than the system follows.
+    const MOST_LINKS: usize = 40;
+
+    /// The open file that `path` names; `None` if it names a place in a folder. What is written to it comes behind what this
+    /// process writes to the same descriptor.
+    pub(super) fn open(path: &Path) -> Option<io::Result<File>> {
+        let own = find(path)?;
+        let own_folder = PathBuf::from(format!("/proc/{}/fd", std::process::id()));
+        let number = own.strip_prefix(own_folder).ok().and_then(Path::to_str);
+        Some(match number {
+            Some("1") => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+            Some("2") => io::stderr().as_fd().try_clone_to_owned().map(File::from),
+            _ => File::options().append(true).open(path),
+        })
+    }
+
+    /// Follows links up to one that is a descriptor.
+    fn find(path: &Path) -> Option<PathBuf> {
+        let mut path = path.to_path_buf();
+        for _ in 0..MOST_LINKS {
+            let folder = fs::canonicalize(super::folder(&path)).ok()?;
+            if folder.starts_with("/proc") {
+                return Some(folder.join(path.file_name()?));
+            }
+            path = folder.join(fs::read_link(&path).ok()?);
+        }
+        None
     }
 }
 

@@ -9,7 +9,7 @@ use super::export::worker_names;
 use super::spread::{Bins, Curve, Level};
 use super::timeline::{Timeline, Waits};
 use super::tracks::Track;
-use super::varint::{Record, push, zigzag};
+use super::varint::{Packed, push, zigzag};
 use crate::config::Machine;
 use crate::engine::journal::Names;
 use crate::id::TaskType;
@@ -72,11 +72,11 @@ struct WaitHead {
 
 /// Head and bytes of a timeline and its critical path.
 pub(super) fn pack(timeline: &mut Timeline, path: &PackedPath, names: &Names, machine: &Machine) -> (Head, Vec<u8>) {
-    let mut bytes = Vec::with_capacity(timeline.bytes() + path.bytes.len());
+    let mut bytes = Vec::with_capacity(timeline.bytes() + path.packed.length());
     let names = part(&mut bytes, names.iter().len() as u64, |bytes| pack_names(names, bytes));
-    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.append(&mut timeline.tasks.bytes));
+    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.extend_from_slice(timeline.tasks.packed.bytes()));
     let tracks = tracks(timeline, machine, &mut bytes);
-    let path = part(&mut bytes, path.count, |bytes| bytes.extend_from_slice(&path.bytes));
+    let path = part(&mut bytes, path.count, |bytes| bytes.extend_from_slice(path.packed.bytes()));
     let drawn = |part: Part| Part { count: if part.bytes == 0 { 0 } else { part.count }, ..part };
     let head = Head {
         end: timeline.end,
@@ -128,7 +128,7 @@ fn tracks(timeline: &Timeline, machine: &Machine, bytes: &mut Vec<u8>) -> Vec<Tr
 fn track(track: &Track, name: String, kind: &'static str, in_detail: bool, bytes: &mut Vec<u8>) -> TrackHead {
     let part = part(bytes, track.count, |bytes| {
         if in_detail {
-            bytes.extend_from_slice(&track.spans);
+            bytes.extend_from_slice(track.spans.bytes());
         } else {
             for bin in track.bins.all() {
                 push(bytes, bin.cycles);
@@ -147,7 +147,7 @@ fn track(track: &Track, name: String, kind: &'static str, in_detail: bool, bytes
 /// ```
 #[derive(Default)]
 pub struct PackedPath {
-    bytes: Vec<u8>,
+    packed: Packed,
     count: u64,
     is_too_long: bool,
     task: u64,
@@ -163,19 +163,19 @@ impl PackedPath {
         }
         let flags =
             u8::from(step.worker.is_some()) << 2 | u8::from(step.task.is_some()) << 1 | u8::from(step.is_kernel);
-        let mut record = Record::new();
-        record.byte((step.blame.index() as u8) << 3 | flags);
-        record.number(step.to - step.from);
-        if let Some(task) = step.task {
-            record.number(zigzag(task.0, self.task));
-            self.task = task.0;
-        }
-        if let Some(worker) = step.worker {
-            record.number(worker.0.into());
-        }
-        record.append_to(&mut self.bytes);
-        if self.bytes.len() > PATH_BYTES {
-            self.bytes = Vec::new();
+        self.packed.record(|line| {
+            line.byte((step.blame.index() as u8) << 3 | flags);
+            line.varint(step.to - step.from);
+            if let Some(task) = step.task {
+                line.varint(zigzag(task.0, self.task));
+                self.task = task.0;
+            }
+            if let Some(worker) = step.worker {
+                line.varint(worker.0.into());
+            }
+        });
+        if self.packed.length() > PATH_BYTES {
+            self.packed = Packed::default();
             self.is_too_long = true;
         }
     }

@@ -17,34 +17,31 @@ impl<W: Write> PathRows<W> {
     /// Starts with the header line.
     pub fn new(writer: W) -> PathRows<W> {
         let mut pen = Pen::new(writer);
-        pen.literal(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
+        pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
         PathRows { pen, n_steps: 0 }
     }
 
     /// The next step of the observed path.
     pub fn step(&mut self, step: &PathStep, names: &Names) {
-        self.pen.make_room();
-        self.pen.literal(b"observed,");
-        self.span(self.n_steps, (step.from, step.to), step.blame.name());
+        let span = (step.from, step.to);
+        self.beginning(b"observed,", self.n_steps, span, step.blame.name(), step.task.map(|task| task.0));
         self.n_steps += 1;
-        if let Some(task) = step.task {
-            self.pen.number(task.0);
-        }
-        self.pen.byte(b',');
         match (step.task, step.name) {
-            (Some(task), None) if step.is_kernel => {
-                self.pen.literal(b"task");
-                self.pen.number(task.0);
-            }
+            (Some(task), None) if step.is_kernel => self.pen.line(|line| {
+                line.literal(b"task");
+                line.number(task.0);
+            }),
             (_, name) => self.name(name.map(|name| names.name(name))),
         }
-        self.pen.byte(b',');
+        self.pen.line(|line| line.byte(b','));
         self.name(step.kernel.map(|kernel| names.name(kernel)));
-        self.pen.byte(b',');
-        if let Some(worker) = step.worker {
-            self.pen.number(worker.0.into());
-        }
-        self.pen.byte(b'\n');
+        self.pen.line(|line| {
+            line.byte(b',');
+            if let Some(worker) = step.worker {
+                line.number(worker.0.into());
+            }
+            line.byte(b'\n');
+        });
     }
 
     /// Writes the longest path through `graph`, whose moments are those of a machine that is never busy; gives the writer back.
@@ -57,29 +54,33 @@ impl<W: Write> PathRows<W> {
         for (task, index) in graph.critical_path().into_iter().zip(0..) {
             let facts = &graph.tasks[task.0 as usize];
             let end = clock.saturating_add(facts.cycles());
-            self.pen.make_room();
-            self.pen.literal(b"static,");
-            self.span(index, (clock, end), "compute");
-            self.pen.number(task.0);
-            self.pen.byte(b',');
+            self.beginning(b"static,", index, (clock, end), "compute", Some(task.0));
             self.name(Some(&graph.name(task)));
-            self.pen.byte(b',');
+            self.pen.line(|line| line.byte(b','));
             self.name(kernel(facts.kernel));
-            self.pen.literal(b",\n");
+            self.pen.line(|line| line.literal(b",\n"));
             clock = end;
         }
         self.pen.finish()
     }
 
-    /// The fields from `step` to `blame`.
-    #[inline]
-    fn span(&mut self, index: u64, (from, to): (u64, u64), blame: &str) {
-        for number in [index, from, to, to - from] {
-            self.pen.number(number);
-            self.pen.byte(b',');
-        }
+    /// The fields up to the task.
+    fn beginning(&mut self, path: &[u8], step: u64, (from, to): (u64, u64), blame: &str, task: Option<u64>) {
+        self.pen.text(path);
+        self.pen.line(|line| {
+            for number in [step, from, to, to - from] {
+                line.number(number);
+                line.byte(b',');
+            }
+        });
         self.pen.text(blame.as_bytes());
-        self.pen.byte(b',');
+        self.pen.line(|line| {
+            line.byte(b',');
+            if let Some(task) = task {
+                line.number(task);
+            }
+            line.byte(b',');
+        });
     }
 
     /// A text, in quotes where it needs them.
@@ -91,7 +92,6 @@ impl<W: Write> PathRows<W> {
         } else {
             self.pen.text(name.as_bytes());
         }
-        self.pen.make_room();
     }
 }
 

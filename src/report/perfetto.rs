@@ -3,7 +3,8 @@
 //! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
 
 use super::export::{BlockFacts, Counter, Form, Lane, Slice, worker_names};
-use super::pen::Pen;
+use super::line::Line;
+use super::pen::{Pen, ROOM};
 use super::varint;
 use crate::config::Machine;
 use crate::id::WorkerType;
@@ -77,6 +78,7 @@ pub struct Perfetto {
 }
 
 impl Perfetto {
+    #[inline(always)]
     fn track(&self, lane: Lane) -> u64 {
         match lane {
             Lane::Worker(worker) => self.workers + u64::from(worker.0),
@@ -96,7 +98,6 @@ impl Perfetto {
             let mut entry = Vec::new();
             name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
             pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
-            pen.make_room();
         }
     }
 
@@ -129,11 +130,11 @@ impl Perfetto {
             fixed(&mut body, event::TERMINATING_FLOW_IDS, flow);
         }
         pen.text(&packet(Some(slice.from), NEEDS_STATE, (packet::TRACK_EVENT, &body)));
-        pen.make_room();
     }
 }
 
 /// The numbers that [`FACTS`] names.
+#[inline(always)]
 fn facts(slice: &Slice<'_>) -> [Option<u64>; FACTS.len()] {
     let of_block = |fact: fn(&BlockFacts<'_>) -> u64| slice.block.as_ref().map(fact);
     let task = slice.task.map(|task| task.0);
@@ -190,11 +191,13 @@ impl Form for Perfetto {
         if has_label || !slice.flows_in.is_empty() || !slice.flows_out.is_empty() {
             self.long_begin(pen, slice);
         } else {
-            short_event(pen, slice.from, SLICE_BEGIN, track, |pen| {
-                pen.byte((event::NAME_IID << 3) as u8);
-                pen.varint(slice.name_id);
+            short_event(pen, slice.from, SLICE_BEGIN, track, |line| {
+                line.byte((event::NAME_IID << 3) as u8);
+                line.varint(slice.name_id);
                 for (value, name) in facts(slice).into_iter().zip(1..) {
-                    value.inspect(|&value| annotate(pen, name, value));
+                    if let Some(value) = value {
+                        annotate(line, name, value);
+                    }
                 }
             });
         }
@@ -203,9 +206,9 @@ impl Form for Perfetto {
 
     #[inline]
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
-        short_event(pen, now, COUNTER, self.counters + counter as u64, |pen| {
-            pen.varint(event::COUNTER_VALUE << 3);
-            pen.varint(value);
+        short_event(pen, now, COUNTER, self.counters + counter as u64, |line| {
+            line.varint(event::COUNTER_VALUE << 3);
+            line.varint(value);
         });
     }
 
@@ -213,23 +216,26 @@ impl Form for Perfetto {
 }
 
 /// A packet with an event whose lengths fit into one byte each: they are filled in when they are known.
-#[inline]
-fn short_event<W: Write>(pen: &mut Pen<W>, now: u64, kind: u64, track: u64, rest: impl FnOnce(&mut Pen<W>)) {
-    pen.literal(&[1 << 3 | 2, 0]);
-    let packet_at = pen.at();
-    let head = [packet::SEQUENCE_ID << 3, 1, packet::SEQUENCE_FLAGS << 3, NEEDS_STATE, packet::TIMESTAMP << 3];
-    pen.literal(&head.map(|byte| byte as u8));
-    pen.varint(now);
-    pen.literal(&[(packet::TRACK_EVENT << 3 | 2) as u8, 0]);
-    let event_at = pen.at();
-    pen.literal(&[event::TYPE << 3, kind, event::TRACK_UUID << 3].map(|byte| byte as u8));
-    pen.varint(track);
-    rest(pen);
-    let end = pen.at();
-    debug_assert!(end - packet_at < 0x80, "{} bytes", end - packet_at);
-    pen.amend(event_at - 1, (end - event_at) as u8);
-    pen.amend(packet_at - 1, (end - packet_at) as u8);
+#[inline(always)]
+fn short_event<W: Write>(pen: &mut Pen<W>, now: u64, kind: u64, track: u64, rest: impl FnOnce(&mut Line<'_, ROOM>)) {
+    pen.line(|line| {
+        line.literal(&PACKET.map(|byte| byte as u8));
+        line.varint(now);
+        let event_at = line.length() + 2;
+        let head = [packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, kind, event::TRACK_UUID << 3];
+        line.literal(&head.map(|byte| byte as u8));
+        line.varint(track);
+        rest(line);
+        let end = line.length();
+        debug_assert!(end < 0x80, "{end} bytes");
+        line.amend(event_at - 1, (end - event_at) as u8);
+        line.amend(1, (end - 2) as u8);
+    });
 }
+
+/// The beginning of a packet with an event, up to its moment; its length stands in the second byte.
+const PACKET: [u64; 7] =
+    [1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::SEQUENCE_FLAGS << 3, NEEDS_STATE, packet::TIMESTAMP << 3];
 
 /// A track below another, at a place among its siblings.
 fn describe(out: &mut Vec<u8>, track: u64, (parent, rank): (u64, u64), name: &str, is_counter: bool) {
@@ -267,10 +273,10 @@ fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
 }
 
 /// The number beside a slice that [`FACTS`] names in this place, from 1.
-#[inline]
-fn annotate<W: Write>(pen: &mut Pen<W>, name: u8, value: u64) {
-    pen.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + varint::length(value) as u8, 1 << 3, name, 3 << 3]);
-    pen.varint(value);
+#[inline(always)]
+fn annotate(line: &mut Line<'_, ROOM>, name: u8, value: u64) {
+    line.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + varint::length(value) as u8, 1 << 3, name, 3 << 3]);
+    line.varint(value);
 }
 
 /// A text with its number in a table of names.

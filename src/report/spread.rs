@@ -131,6 +131,10 @@ pub(super) struct Curve {
     bins: Bins<Level>,
     value: u64,
     since: u64,
+    /// What is to be added to the bin of `since`: most changes fall into the same bin as the one before.
+    open: Level,
+    /// Where that bin ends.
+    open_end: u64,
 }
 
 impl Curve {
@@ -140,14 +144,23 @@ impl Curve {
         if value == self.value {
             return;
         }
-        self.advance(now);
+        if now < self.open_end {
+            self.open.area += u128::from(self.value) * u128::from(now - self.since);
+            self.since = now;
+        } else {
+            self.advance(now);
+            self.bins.at(now);
+            self.open_end = ((now >> self.bins.shift) + 1) << self.bins.shift;
+        }
         self.value = value;
-        let level = self.bins.at(now);
-        level.max = level.max.max(value);
+        self.open.max = self.open.max.max(value);
     }
 
-    #[inline]
     fn advance(&mut self, now: u64) {
+        if self.open != Level::default() {
+            self.bins.at(self.since).absorb(&self.open);
+            self.open = Level::default();
+        }
         let value = self.value;
         self.bins.over(self.since, now, |level, cycles| {
             level.max = level.max.max(value);

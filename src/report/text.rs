@@ -5,7 +5,7 @@
 use super::compare::counters;
 use super::host;
 use super::table::{numbers, plain};
-use super::words::{count, decimal, duration, group, percent, share, wrap};
+use super::words::{count, decimal, duration, group, percent, share, short, wrap};
 use super::{Blame, Outcome, Report, TypeReport};
 use crate::config::format_bytes;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
@@ -274,7 +274,7 @@ fn kernels(report: &Report) -> Option<Table> {
     let mut table = plain(&["kernel", "blocks", "cycles", "share", "mean", "max"]);
     for kernel in report.kernels.iter().take(TOP_KERNELS) {
         table.add_row([
-            kernel.name.clone(),
+            short(&kernel.name),
             group(kernel.count),
             group(kernel.total),
             percent(kernel.share),

@@ -5,7 +5,7 @@
 
 use super::spread::Curve;
 use super::tracks::{Span, Track};
-use super::varint::{Record, push, zigzag};
+use super::varint::{Packed, zigzag};
 use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
@@ -59,7 +59,7 @@ pub(super) struct RingCurves {
 /// ```
 #[derive(Default)]
 pub(super) struct Tasks {
-    pub(super) bytes: Vec<u8>,
+    pub(super) packed: Packed,
     pub(super) count: u64,
     producer_bytes: usize,
     submit: u64,
@@ -100,7 +100,7 @@ impl Timeline {
     /// About how many bytes its tasks and spans take.
     pub(super) fn bytes(&self) -> usize {
         let tracks = self.workers.iter().chain(&self.scheduler).chain([&self.orchestrator]);
-        self.tasks.bytes.len() + tracks.map(|track| track.spans.len()).sum::<usize>()
+        self.tasks.packed.length() + tracks.map(|track| track.spans.length()).sum::<usize>()
     }
 
     fn runtime_span(&mut self, thread: Option<usize>, span: &Span) {
@@ -141,27 +141,27 @@ impl Tasks {
     fn add(&mut self, submitted: &Submitted<'_>, now: u64) {
         let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.0) + 1);
         let has_blocks = submitted.blocks != 1;
-        let mut record = Record::new();
-        record.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
-        record.number(now - self.submit);
-        record.number(number(submitted.kernel));
-        if let Some(name) = submitted.name {
-            record.number(zigzag(name.0.into(), self.name));
-            self.name = name.0.into();
-        }
-        if has_blocks {
-            record.number(submitted.blocks.into());
-        }
         let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
-        record.number(producers.map_or(0, |producers| producers.len() as u64 + 1));
-        record.append_to(&mut self.bytes);
+        self.packed.record(|line| {
+            line.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
+            line.varint(now - self.submit);
+            line.varint(number(submitted.kernel));
+            if let Some(name) = submitted.name {
+                line.varint(zigzag(name.0.into(), self.name));
+                self.name = name.0.into();
+            }
+            if has_blocks {
+                line.varint(submitted.blocks.into());
+            }
+            line.varint(producers.map_or(0, |producers| producers.len() as u64 + 1));
+        });
         self.submit = now;
         self.count += 1;
-        let before = self.bytes.len();
-        for producer in producers.unwrap_or_default() {
-            push(&mut self.bytes, submitted.task.0 - producer);
+        let before = self.packed.length();
+        for few in producers.unwrap_or_default().chunks(4) {
+            self.packed.record(|line| few.iter().for_each(|producer| line.varint(submitted.task.0 - producer)));
         }
-        self.producer_bytes += self.bytes.len() - before;
+        self.producer_bytes += self.packed.length() - before;
     }
 }
 
@@ -191,9 +191,9 @@ impl Reader for Timeline {
     fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
-        if !in_detail && !self.tasks.bytes.is_empty() {
+        if !in_detail && self.tasks.packed.length() > 0 {
             self.workers.iter_mut().for_each(Track::coarsen);
-            self.tasks.bytes = Vec::new();
+            self.tasks.packed = Packed::default();
         }
         let worker = row.worker.0 as usize;
         if worker >= self.workers.len() {

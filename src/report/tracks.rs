@@ -1,7 +1,7 @@
 //! What one actor did when: every span in a few bytes as long as there is room for that, and always as bins.
 
 use super::spread::{Bins, Busy};
-use super::varint::{Record, zigzag};
+use super::varint::{Packed, zigzag};
 
 /// A worker, the orchestrator or a scheduler thread over time. Spans follow each other and do not overlap.
 ///
@@ -11,7 +11,7 @@ use super::varint::{Record, zigzag};
 #[derive(Clone, Default)]
 pub(super) struct Track {
     /// One entry a span; nothing once there was no room.
-    pub(super) spans: Vec<u8>,
+    pub(super) spans: Packed,
     pub(super) bins: Bins<Busy>,
     pub(super) count: u64,
     end: u64,
@@ -40,21 +40,21 @@ impl Track {
         self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));
         self.count += 1;
         if in_detail {
-            let mut record = Record::new();
-            record.number(span.from - self.end);
-            record.number(span.to - span.from);
-            record.number(zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
-            if span.part > 0 {
-                record.number(span.part.into());
-            }
-            record.number(span.extra);
-            record.append_to(&mut self.spans);
+            self.spans.record(|line| {
+                line.varint(span.from - self.end);
+                line.varint(span.to - span.from);
+                line.varint(zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
+                if span.part > 0 {
+                    line.varint(span.part.into());
+                }
+                line.varint(span.extra);
+            });
             (self.end, self.task) = (span.to, span.task);
         }
     }
 
     /// Gives up the spans; the bins stay.
     pub(super) fn coarsen(&mut self) {
-        self.spans = Vec::new();
+        self.spans = Packed::default();
     }
 }

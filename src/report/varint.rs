@@ -1,55 +1,29 @@
 //! Numbers in as few bytes as they need: seven bits a byte, the lowest first.
 
+use super::line::Line;
+
 /// Appends a number.
 #[inline]
-pub(super) fn push(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn push(into: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
+        into.push(number as u8 | 0x80);
         number >>= 7;
     }
-    bytes.push(number as u8);
+    into.push(number as u8);
 }
 
-/// A few numbers that are put together here and appended at once, which takes a fraction of the time.
-pub(super) struct Record {
-    bytes: [u8; Record::ROOM],
-    length: usize,
+/// A number below 2^56, and how many of these bytes it takes. Its bits are spread by halves: 56 become twice 28, 14, 7.
+#[inline(always)]
+pub(super) fn spread(number: u64) -> ([u8; 8], usize) {
+    let spread = (number & 0x0fff_ffff) | (number & 0xff_ffff_f000_0000) << 4;
+    let spread = (spread & 0x3fff_0000_3fff) | (spread & 0xfff_c000_0fff_c000) << 2;
+    let spread = (spread & 0x7f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+    let length = length(number);
+    let all_but_the_last = (1 << (8 * (length - 1))) - 1;
+    ((spread | 0x8080_8080_8080_8080 & all_but_the_last).to_le_bytes(), length)
 }
 
-impl Record {
-    /// Bytes that fit: six of the longest numbers and a few bytes more.
-    const ROOM: usize = 64;
-
-    #[inline]
-    pub(super) fn new() -> Record {
-        Record { bytes: [0; Record::ROOM], length: 0 }
-    }
-
-    #[inline]
-    pub(super) fn byte(&mut self, byte: u8) {
-        self.bytes[self.length] = byte;
-        self.length += 1;
-    }
-
-    #[inline]
-    pub(super) fn number(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.byte(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.byte(number as u8);
-    }
-
-    /// Appends the numbers. Copying all the room and cutting it off takes no call, other than copying what is in use.
-    #[inline]
-    pub(super) fn append_to(&self, bytes: &mut Vec<u8>) {
-        let end = bytes.len() + self.length;
-        bytes.extend_from_slice(&self.bytes);
-        bytes.truncate(end);
-    }
-}
-
-/// The bytes that [`push`] appends.
+/// The bytes that a number takes.
 #[inline]
 pub(super) fn length(number: u64) -> usize {
     (u64::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
@@ -60,6 +34,47 @@ pub(super) fn length(number: u64) -> usize {
 pub(super) fn zigzag(new: u64, old: u64) -> u64 {
     let difference = new.wrapping_sub(old).cast_signed();
     ((difference << 1) ^ (difference >> 63)).cast_unsigned()
+}
+
+/// Records of a few numbers, one after the other.
+#[derive(Clone, Default)]
+pub(super) struct Packed {
+    /// What is in use, and room for more.
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Packed {
+    /// Most bytes of a record: six of the longest numbers and a few bytes more.
+    const ROOM: usize = 64;
+
+    /// Appends a record.
+    #[inline(always)]
+    pub(super) fn record(&mut self, write: impl FnOnce(&mut Line<'_, { Packed::ROOM }>)) {
+        if self.length + Packed::ROOM > self.bytes.len() {
+            self.grow();
+        }
+        let mut line = Line::new(self.bytes[self.length..].first_chunk_mut().expect("there is room"));
+        write(&mut line);
+        self.length += line.length();
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let more = Packed::ROOM.max(self.bytes.len() / 2);
+        self.bytes.resize(self.bytes.len() + more, 0);
+    }
+
+    /// All records.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Bytes of all records.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
 }
 
 #[cfg(test)]
@@ -75,10 +90,23 @@ mod tests {
         assert_eq!(bytes[..6], [0, 127, 0x80, 1, 0xac, 2]);
         assert_eq!(bytes.len(), 6 + 10);
         assert_eq!([0, 127, 128, 300, u64::MAX].map(length), [1, 1, 2, 2, 10]);
-        let (mut record, mut appended) = (Record::new(), vec![1, 2, 3]);
-        [0, 127, 128, 300, u64::MAX].into_iter().for_each(|number| record.number(number));
-        record.append_to(&mut appended);
-        assert_eq!((&appended[..3], &appended[3..]), (&[1, 2, 3][..], &bytes[..]));
         assert_eq!([(5, 5), (4, 5), (6, 5), (3, 5), (7, 5)].map(|(new, old)| zigzag(new, old)), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn numbers_of_every_length_come_back_from_many_records() {
+        let numbers = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) | 1]).chain([u64::MAX]);
+        let (mut packed, mut expected) = (Packed::default(), Vec::new());
+        for number in numbers {
+            packed.record(|line| [number, 0, number].into_iter().for_each(|number| line.varint(number)));
+            for mut rest in [number, 0, number] {
+                while rest >= 0x80 {
+                    expected.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                expected.push(rest as u8);
+            }
+        }
+        assert_eq!(packed.bytes(), expected);
     }
 }

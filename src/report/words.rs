@@ -48,6 +48,18 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", group(number))
 }
 
+/// A name as it fits into a line of text: not too long, and without what moves the cursor of a terminal.
+pub(super) fn short(name: &str) -> String {
+    const MOST_CHARACTERS: usize = 48;
+    let plain = |character: char| if character.is_control() { ' ' } else { character };
+    let mut short: String = name.chars().take(MOST_CHARACTERS).map(plain).collect();
+    if name.chars().nth(MOST_CHARACTERS).is_some() {
+        short.pop();
+        short.push('…');
+    }
+    short
+}
+
 /// `cycles` at `mhz` as a time: `18.9 µs`.
 pub(super) fn duration(cycles: u64, mhz: u64) -> String {
     let micros = cycles as f64 / mhz.max(1) as f64;
@@ -122,6 +134,14 @@ mod tests {
         assert_eq!(about(0.614), "61 %");
         assert_eq!(about(0.99999), "99.9 %");
         assert_eq!(about(1.0), "100 %");
+    }
+
+    #[test]
+    fn long_names_are_cut_and_no_name_moves_the_cursor() {
+        assert_eq!(short("gemm \"<b>\" 😀"), "gemm \"<b>\" 😀");
+        assert_eq!(short("a\nb\u{1b}[2J"), "a b [2J");
+        assert_eq!(short(&"é".repeat(48)), "é".repeat(48));
+        assert_eq!(short(&"é".repeat(10_000)), "é".repeat(47) + "…");
     }
 
     #[test]

@@ -31,6 +31,8 @@ use zerocopy::FromZeros;
 
 /// What a list of consumers that never ends is called; only a corrupt file has one.
 const CIRCLE: &str = "a list of consumers is longer than there are entries";
+/// As [`CIRCLE`], for the producers of a task.
+const TOO_MANY: &str = "a task is linked to more producers than there are entries";
 
 /// All rings of a machine.
 pub struct Window<S: Sharing> {
@@ -419,6 +421,7 @@ impl<S: Sharing> Window<S> {
         }
         let n_linked = slot.deps_linked.load(Relaxed);
         if n_linked > 0 {
+            assert!(n_linked <= self.deps, "{TOO_MANY}");
             let (pool, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
             for _ in 0..n_linked {
                 self.release(self.entries[(pool + place) as usize].producer.load(Relaxed), outcomes);

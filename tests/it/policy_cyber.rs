@@ -196,7 +196,7 @@ fn choreography_without_numbers_leaves_every_type_in_the_pool() {
         policy.expect("fits every machine").layout().homes.iter().map(|home| home.workers.clone()).collect::<Vec<_>>()
     };
     assert_eq!(homes(&any(1)), [vec![0]]);
-    assert_eq!(homes(&any(3)), [vec![0], vec![1, 2]]);
+    assert_eq!(homes(&any(3)), [vec![0], vec![1], vec![2]]);
     assert_eq!(homes(&any(4)), [vec![0], vec![1], vec![2, 3]]);
     assert_eq!(homes(&typed(1, 1)), [vec![0, 1]]);
     assert_eq!(homes(&typed(1, 4)), [vec![1], vec![2], vec![0, 3, 4]]);
@@ -316,6 +316,20 @@ fn a_group_without_processors_is_an_error() {
     assert!(refused(no_cube, &any(2)).contains("wants 2 CUBE processors, but only 0 of machine `ideal` are left"));
     let far = "classic_conf.groups = [ { name = 'g', workers = [ 5 ] } ]\n";
     assert!(refused(far, &any(2)).contains("there is no worker 5; machine `ideal` has 2 workers"));
+}
+
+#[test]
+fn no_groups_at_all_are_an_error_and_no_types_are_none() {
+    for text in ["[scheduler_conf.classic_conf]\ngroups = []\n", "[scheduler_conf.classic_conf]\n"] {
+        let error = Conf::from_toml(text, "c.toml").expect_err("no task would ever run").to_string();
+        assert!(error.starts_with("c.toml:1: classic_conf has no groups; add a group"), "{error}");
+    }
+    let proto = "scheduler_conf { policy: \"classic\" classic_conf { } }";
+    let error = Conf::from_proto(proto, "c.conf").expect_err("no task would ever run").to_string();
+    assert!(error.contains("classic_conf has no groups"), "{error}");
+    let untyped =
+        "classic_conf.groups = [ { name = 'g', processor_num = 2, processors = { CUBE = 0, VECTOR = 0 } } ]\n";
+    assert_eq!(under(untyped, &any(2), "a:10 b:10").schedule(), "a@0[0,10) b@1[0,10)");
 }
 
 #[test]

@@ -234,12 +234,17 @@ fn cyber(seed: u64, make: fn(Conf, &Machine) -> Result<Cyber, ConfigError>) -> R
     if story.controls.is_empty() {
         one_at_a_time(&story.program, &rows, |task| owners[task].clone())?;
     }
-    in_their_home(&story.program, &report, &rows)?;
+    in_their_home(&story, &report, &rows)?;
     Ok(true)
 }
 
-/// Tasks of a pinned or grouped routine run on its workers, unless their blocks start together.
-fn in_their_home(program: &Program, report: &Report, rows: &[Row]) -> Result<(), String> {
+/// Tasks of a pinned or grouped routine run on its workers, unless their blocks start together. A routine that is removed may be
+/// created again elsewhere.
+fn in_their_home(story: &Story, report: &Report, rows: &[Row]) -> Result<(), String> {
+    let is_removed = |name: &str| {
+        let names_it = |control: &Control| control.command == "remove_routine" && control.arguments["routine"] == name;
+        story.controls.iter().any(names_it)
+    };
     let groups = report.policy_report["groups"].as_array().expect("rows of groups");
     let workers = |group: usize| -> Vec<u64> {
         groups[group]["workers"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64).collect()
@@ -249,9 +254,12 @@ fn in_their_home(program: &Program, report: &Report, rows: &[Row]) -> Result<(),
     }
     let is_classic = report.policy == "cyber_classic";
     let mut home_of: BTreeMap<String, usize> = BTreeMap::new();
-    for (task, submit) in program.submits().enumerate() {
+    for (task, submit) in story.program.submits().enumerate() {
         let fields = submit.policy.as_deref().cloned().unwrap_or_default();
         let name = fields.routine.clone().unwrap_or(format!("task{task}"));
+        if is_removed(&name) {
+            continue;
+        }
         let preset: Option<usize> = name.strip_prefix('r').and_then(|number| number.parse().ok()).filter(|&r| r < 4);
         let own = match (is_classic, preset) {
             (true, Some(routine)) => routine / 2,

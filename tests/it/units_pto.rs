@@ -34,7 +34,7 @@ fn pu_01_a_window_is_a_power_of_two_and_workers_may_be_many() {
     let mut machine = Machine::default();
     for wrong in ["1000", "0", "-4"] {
         let told = machine.set("limits.window", wrong).and_then(|()| machine.validate()).expect_err(wrong).to_string();
-        assert!(told.contains("must be a power of two"), "{told}");
+        assert!(told.contains("must be a positive power of 2"), "{told}");
     }
     for right in ["1", "2", "16384"] {
         machine.set("limits.window", right).and_then(|()| machine.validate()).expect(right);

@@ -1,6 +1,7 @@
 //! What may be typed, and what is said about the rest.
 
 use crate::program::{ptosim, refuses};
+use std::fs;
 
 #[test]
 fn help_shows_commands_examples_and_exit_codes() {
@@ -34,8 +35,8 @@ fn a_mistyped_word_is_answered_with_the_nearest_one() {
 
 #[test]
 fn a_bad_setting_names_value_and_remedy() {
-    refuses("run bgemm --set limits.window=48", "window of 48 slots: must be a power of two; try 64");
-    refuses("run bgemm --set limits.window=-1", "window of -1 slots: must be a power of two; try 1");
+    refuses("run bgemm --set limits.window=48", "window of 48 slots: must be a positive power of 2; try 64");
+    refuses("run bgemm --set limits.window=-1", "window of -1 slots: must be a positive power of 2; try 1");
     refuses("run bgemm --set limits.window", "must be KEY=VALUE");
     refuses("run bgemm --set limits.heap=lots", "`lots` is not a size; write 1048576, 1024KiB or 1MiB");
     refuses("run bgemm --machine a2a3 --set workers.cube=4", "set workers.clusters=0 too");
@@ -47,8 +48,39 @@ fn a_bad_setting_names_value_and_remedy() {
 }
 
 #[test]
+fn a_bad_machine_file_names_file_line_value_and_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    let path = file.to_str().expect("a plain path").to_owned();
+    let cases = [
+        (
+            "[limits]\nwindow = 1000\n",
+            "2: limits.window: window of 1000 slots: must be a positive power of 2; try 1024",
+        ),
+        ("[limits]\nrings = 65\n", "2: limits.rings = 65: must be from 1 to 64; try 64"),
+        ("[workers]\nclusters = 1\nvector = 2\n", "3: workers.vector = 2 beside workers.clusters = 1"),
+        ("name = \"x\"\n[scheduler]\nthreads = 0\n", "3: scheduler.threads = 0: virtual time needs at least one"),
+    ];
+    for (text, message) in cases {
+        fs::write(&file, text).expect("room on the disk");
+        for command in ["run chain", "compare chain", "size chain"] {
+            refuses(&format!("{command} --machine {path}"), &format!("error: {path}:{message}"));
+        }
+    }
+    fs::write(&file, "[limits]\nwindow = 1000\n").expect("room on the disk");
+    refuses(&format!("machines {path}"), &format!("{path}:2: limits.window: window of 1000 slots"));
+    let setting = format!("run chain --machine {path} --set limits.window=48");
+    refuses(&setting, "error: limits.window: window of 48 slots: must be a positive power of 2; try 64");
+}
+
+#[test]
 fn what_this_build_cannot_do_says_so() {
     refuses("run bgemm --mode deterministic", "--mode deterministic needs host threads; add --engine threads");
+    refuses(
+        "run bgemm --engine threads --progress-cycles 9",
+        "--progress-cycles counts virtual cycles; leave --engine out",
+    );
+    refuses("run bgemm --progress-cycles 0", "invalid value '0' for '--progress-cycles <N>'");
     refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
     refuses("run bgemm --engine threads --inject slow", "fault `slow`: must be one of slow_worker");
 }

@@ -218,7 +218,11 @@ fn a_process_group_of_cyber_finds_its_file_or_runs_classic_with_a_note() {
     let told = call("--process-group compute").stdout;
     assert!(told.contains("policy cyber_classic"), "{told}");
     assert!(told.contains("invalid scheduler policy `foo`"), "{told}");
-    assert!(call("--sched-conf cyber/conf/compute.conf").stdout.contains("policy cyber_choreography"));
+    for option in ["--sched-conf cyber/conf/compute.conf", "--policy-config cyber/conf/compute.conf"] {
+        assert!(call(option).stdout.contains("policy cyber_choreography"), "{option}");
+        let both = call(&format!("--process-group compute {option}"));
+        assert!(both.code == 0 && both.stdout.contains("policy cyber_choreography"), "the file wins: {both:?}");
+    }
 }
 
 #[test]

@@ -52,6 +52,45 @@ fn a_report_that_cannot_be_written_ends_the_run_and_all_old_files_stay() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_file_is_written_to_and_never_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("all.txt");
+    std::os::unix::fs::symlink("/dev/stdout", folder.path().join("link")).expect("links work");
+    let schedule = "task,block,worker,submit,ready,start,end\n";
+    for path in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"] {
+        let file = File::create(&place).expect("room on the disk");
+        let mut command = Command::new(cargo_bin("ptosim"));
+        command.current_dir(&folder).args(["run", "chain:n=2", "--schedule", path]).stdout(file);
+        assert!(command.status().expect("the program starts").success(), "{path}");
+        let text = fs::read_to_string(&place).expect("it is there");
+        assert!(text.starts_with(schedule), "{path}: {text}");
+        assert!(text.contains("completed in"), "the report comes behind it, {path}: {text}");
+    }
+    let file = File::create(&place).expect("room on the disk");
+    let mut command = Command::new(cargo_bin("ptosim"));
+    command.args(["run", "chain:n=2", "--quiet", "--progress-cycles", "9", "--schedule", "/dev/stderr"]).stderr(file);
+    assert!(command.status().expect("the program starts").success());
+    let text = fs::read_to_string(&place).expect("it is there");
+    assert!(text.contains(schedule) && text.contains("cycle 9: "), "{text}");
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "nothing else is left behind");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_with_a_name_is_written_directly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("every Linux has it").success());
+    let mut command = Command::new(cargo_bin("ptosim"));
+    command.args(["run", "chain:n=2", "--quiet", "--schedule"]).arg(&pipe);
+    let mut child = command.spawn().expect("the program starts");
+    let text = fs::read_to_string(&pipe).expect("the program writes");
+    assert!(child.wait().expect("the program ends").success());
+    assert_eq!(text.lines().count(), 3, "{text}");
+}
+
 #[test]
 fn all_reports_at_once_are_the_same_as_one_by_one() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -45,6 +45,53 @@ fn a_good_run_prints_its_report_without_colours_and_ends_with_0() {
 }
 
 #[test]
+fn progress_is_told_every_so_many_cycles() {
+    let folder = folder();
+    let plain = call(folder.path(), "run chain.jsonl --json -");
+    let told = call(folder.path(), "run chain.jsonl --json - --progress-cycles 50 --set limits.rings=2");
+    // Task 0 ends at 100 and task 1, on which nothing depends, at 150.
+    assert_eq!(
+        told.stderr,
+        "cycle 50: submitted 2, completed 0, consumed 0, last_task_alive 0/0 STUCK\n\
+         cycle 100: submitted 2, completed 1, consumed 0, last_task_alive 0/0\n\
+         cycle 150: submitted 2, completed 2, consumed 2, last_task_alive 2/0\n"
+    );
+    let told = call(folder.path(), "run chain.jsonl --json - --progress-cycles 60 --schedule a.csv");
+    assert_eq!(told.stdout, plain.stdout, "nothing else changes");
+    assert_eq!(told.stderr.lines().count(), 2, "{}", told.stderr);
+    let schedule = fs::read_to_string(folder.path().join("a.csv")).expect("it is there");
+    assert_eq!(schedule, "task,block,worker,submit,ready,start,end\n0,0,0,0,0,0,100\n1,0,24,0,100,100,150\n");
+    let stuck = call(folder.path(), "run scope.jsonl --set limits.window=2 --quiet --progress-cycles 5");
+    let lines = stuck.stderr.lines().filter(|line| line.starts_with("cycle "));
+    assert_eq!((stuck.code, lines.count()), (1, 2), "{}", stuck.stderr);
+    for policy in ["lifo", "ray", "predictive"] {
+        let told = call(folder.path(), &format!("run chain.jsonl --quiet --progress-cycles 100 --policy {policy}"));
+        let last = "cycle 100: submitted 2, completed 1, consumed 0, last_task_alive 0\n";
+        assert_eq!((told.code, told.stderr.as_str()), (0, last), "{policy}");
+    }
+}
+
+#[test]
+fn whom_a_task_wakes_changes_no_result() {
+    let folder = folder();
+    let program = "run bgemm:batch=2,m=2,n=2,k=4 --quiet --schedule a.csv";
+    let schedule = |options: &str| {
+        let ended = call(folder.path(), &format!("{program} {options}"));
+        assert_eq!(ended.code, 0, "{options}: {}", ended.stderr);
+        fs::read_to_string(folder.path().join("a.csv")).expect("it is there")
+    };
+    let expected = schedule("");
+    for wake in ["min_clock", "broadcast"] {
+        assert_eq!(schedule(&format!("--set rules.wake={wake}")), expected);
+        let on_threads = format!("--set rules.wake={wake} --engine threads --executors 3");
+        assert_eq!(schedule(&format!("{on_threads} --mode deterministic")), expected);
+        assert_eq!(schedule(&on_threads).lines().count(), expected.lines().count());
+    }
+    let ended = call(folder.path(), &format!("{program} --set rules.wake=all"));
+    assert!(ended.code == 2 && ended.stderr.contains("expected `min_clock` or `broadcast`"), "{}", ended.stderr);
+}
+
+#[test]
 fn json_and_schedule_are_written_and_say_the_same_every_time() {
     let folder = folder();
     let ended = call(folder.path(), "run chain.jsonl --json a.json --schedule a.csv");

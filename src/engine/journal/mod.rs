@@ -1,7 +1,7 @@
 //! A run written down while it goes on, and read by others.
 //!
 //! ```text
-//! engine ─▶ Journal ── full pages ──▶ one thread a Reader ─▶ its report
+//! engine ─▶ Journal ── full pages ──▶ one thread a Reader or pair of them ─▶ reports
 //!              ▲                          │
 //!              └─── pages to use again ───┘
 //! ```
@@ -10,6 +10,7 @@
 //! of bounded size and number: who reads slowly holds the engine up, and memory does not grow with the run.
 
 mod facts;
+mod together;
 mod words;
 
 pub use facts::{Names, Occupancy, Submitted};
@@ -35,6 +36,18 @@ pub struct Needs {
     pub levels: bool,
     /// Everything that can lead to something.
     pub causes: bool,
+}
+
+impl Needs {
+    /// What either wants to know.
+    #[must_use]
+    pub fn and(self, other: Needs) -> Needs {
+        Needs {
+            tasks: self.tasks || other.tasks,
+            levels: self.levels || other.levels,
+            causes: self.causes || other.causes,
+        }
+    }
 }
 
 /// Makes something of what is in a journal, on a thread of its own. The calls are those of an [`Observer`](super::Observer), with
@@ -126,8 +139,10 @@ pub struct Journal {
     needs: Needs,
     /// The cycle written last.
     now: u64,
-    /// Where the job written last ends in the page.
-    job_end: usize,
+    /// Where the task or placed block written last ends in the page.
+    last_end: usize,
+    /// Where it was written last that the policy acts.
+    acts_end: usize,
     /// Names handed on so far.
     n_names: usize,
     n_blocks: u64,
@@ -145,13 +160,13 @@ pub type SignOfLife = Box<dyn FnMut(u64, u64) + Send>;
 pub struct Reading<R>(Receiver<(R, Names)>);
 
 impl<R> Reading<R> {
-    /// The reader and all names, after the journal was closed.
+    /// Waits for the reader to come to the end of a journal that is sealed, closed or dropped; gives it back with all names.
     ///
     /// # Panics
-    /// When the journal is still open.
+    /// When the reader did.
     #[must_use]
     pub fn end(self) -> (R, Names) {
-        self.0.try_recv().expect("the journal is closed, and its readers are done")
+        self.0.recv().expect("a reader that did not panic comes to the end")
     }
 }
 
@@ -170,7 +185,8 @@ impl Journal {
             page: Page::empty(),
             needs: Needs::default(),
             now: 0,
-            job_end: usize::MAX,
+            last_end: usize::MAX,
+            acts_end: usize::MAX,
             n_names: 0,
             n_blocks: 0,
             sign_of_life: None,
@@ -186,10 +202,7 @@ impl Journal {
     /// # Panics
     /// When the host gives no thread.
     pub fn add<R: Reader>(&mut self, mut reader: R) -> Reading<R> {
-        let Needs { tasks, levels, causes } = reader.needs();
-        self.needs.tasks |= tasks;
-        self.needs.levels |= levels;
-        self.needs.causes |= causes;
+        self.needs = self.needs.and(reader.needs());
         let (pages, to_read) = mpsc::sync_channel::<Arc<Page>>(MOST_WAITING);
         let (ended, reading) = mpsc::channel();
         let give_back = self.give_back.clone();
@@ -217,13 +230,18 @@ impl Journal {
         self.sign_of_life = Some(sign);
     }
 
+    /// Hands on what is left; readers come to the end by themselves.
+    pub fn seal(&mut self) {
+        self.turn_page();
+        self.readers.clear();
+    }
+
     /// Hands on what is left and waits until everybody has read everything.
     ///
     /// # Panics
     /// When a reader did.
     pub fn close(mut self) {
-        self.turn_page();
-        self.readers.clear();
+        self.seal();
         for thread in self.threads.drain(..) {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
@@ -239,7 +257,7 @@ impl Journal {
         let full = Arc::new(std::mem::replace(&mut self.page, empty));
         // A reader that is gone has panicked, which `close` tells; the others read on.
         self.readers.retain(|reader| reader.send(Arc::clone(&full)).is_ok());
-        self.job_end = usize::MAX;
+        (self.last_end, self.acts_end) = (usize::MAX, usize::MAX);
     }
 }
 
@@ -312,6 +330,17 @@ mod tests {
         for reading in readings {
             assert_eq!(reading.end().0.rows, direct.0);
         }
+    }
+
+    #[test]
+    fn readers_on_one_thread_each_see_everything() {
+        let program = workload::open("random:n=2000,fanin=3").expect("a generator");
+        let rows = || Rows { rows: Vec::new(), panics_at: NOT };
+        let (_, (left, (missing, right)), _) = read_along((rows(), (None::<Rows>, Some(rows()))), |journal| {
+            simulate(program.as_ref(), &Machine::default(), journal).expect("it runs")
+        });
+        let right = right.expect("it was given");
+        assert!(missing.is_none() && left.rows.len() == 2000 && left.rows == right.rows);
     }
 
     #[test]

@@ -17,9 +17,9 @@ use crate::workload::Symbols;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Words of a page; an event with many producers may take it beyond that.
+/// Words of a page.
 const PAGE_WORDS: usize = 1 << 15;
-/// Words of the largest event without producers, and of a cycle before it.
+/// Words of the largest event, and of a cycle before it.
 const MOST_WORDS: usize = 10;
 
 const CYCLE: u64 = 0;
@@ -41,30 +41,36 @@ const QUEUED: u64 = 0 << 6;
 const BEGUN: u64 = 1 << 6;
 const DONE: u64 = 2 << 6;
 const JOINED: u64 = 3 << 6;
-/// Queued and begun without cost.
-const TAKEN: u64 = 4 << 6;
 /// Queued, begun without cost and done.
-const AT_ONCE: u64 = 5 << 6;
+const AT_ONCE: u64 = 4 << 6;
 const STEPS: u64 = 7 << 6;
+/// In a task that is admitted or a block that is dispatched right away: the job that does it stands in no event of its own.
+const WITH_JOB: u64 = 1 << 11;
 /// Place of the leader's number + 1 in a job; 0 is none. A machine has at most 2^20 workers.
 const LEADER: u32 = 9;
 const LEADERS: u64 = (1 << 23) - 1;
 
 /// Part of a journal.
 pub(super) struct Page {
-    words: Vec<u64>,
+    words: Box<[u64; PAGE_WORDS]>,
+    /// Words in use.
+    used: usize,
+    /// Producers of its tasks, one after the other.
+    producers: Vec<u64>,
     /// Names that are new in it.
     names: Vec<Arc<str>>,
 }
 
 impl Page {
     pub(super) fn empty() -> Page {
-        Page { words: Vec::with_capacity(PAGE_WORDS), names: Vec::new() }
+        let words = vec![0; PAGE_WORDS].try_into().expect("so many words were asked for");
+        Page { words, used: 0, producers: Vec::new(), names: Vec::new() }
     }
 
     /// The same page to be used again.
     pub(super) fn wiped(mut self) -> Page {
-        self.words.clear();
+        self.used = 0;
+        self.producers.clear();
         self.names.clear();
         self
     }
@@ -72,13 +78,13 @@ impl Page {
     /// Tells `reader` everything; `now` and `names` go on from page to page.
     pub(super) fn read(&self, reader: &mut impl Reader, now: &mut u64, names: &mut Names) {
         names.0.extend_from_slice(&self.names);
-        let mut rest = &self.words[..];
+        let (mut rest, mut producers) = (&self.words[..self.used], &self.producers[..]);
         while let [head, after @ ..] = rest {
             rest = after;
             if *head == CYCLE {
                 [*now] = take(&mut rest);
             } else {
-                rest = tell(*head, rest, reader, *now, names);
+                rest = tell(*head, rest, &mut producers, reader, *now, names);
             }
         }
     }
@@ -118,7 +124,14 @@ fn number(symbol: Option<Symbol>) -> u64 {
 
 /// Tells one event and returns the words behind it.
 #[inline]
-fn tell<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64, names: &Names) -> &'a [u64] {
+fn tell<'a>(
+    head: u64,
+    mut rest: &'a [u64],
+    producers: &mut &'a [u64],
+    reader: &mut impl Reader,
+    now: u64,
+    names: &Names,
+) -> &'a [u64] {
     let high = (head >> 32) as u32;
     match head & 15 {
         BLOCK => {
@@ -129,11 +142,14 @@ fn tell<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64, 
         }
         SUBMITTED => {
             let [task, symbols, counts] = take(&mut rest);
-            let (producers, after) = rest.split_at((counts >> 32) as usize);
-            rest = after;
+            let (own, others) = producers.split_at((counts >> 32) as usize);
+            *producers = others;
             let (name, kernel) = (symbol(symbols), symbol(symbols >> 32));
             let (task, kind, blocks) = (TaskId(task), kind(head), counts as u32);
-            reader.submitted(&Submitted { task, slot: high, kind, name, kernel, blocks, producers }, now);
+            reader.submitted(&Submitted { task, slot: high, kind, name, kernel, blocks, producers: own }, now);
+            if head & WITH_JOB != 0 {
+                reader.job_at_once(&SchedulerJob { kind: JobKind::Admit, slot: high, task, worker: None }, now);
+            }
         }
         READY => {
             let [task] = take(&mut rest);
@@ -146,6 +162,10 @@ fn tell<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64, 
             let (task, kind, is_last) = (TaskId(task), kind(head), head >> 10 & 1 == 1);
             let crew = &crew[..(head >> 8 & 3) as usize];
             reader.placed(&Placed { slot: high, task, kind, is_last, crew }, now);
+            if head & WITH_JOB != 0 {
+                let worker = Some(WorkerId(crew[0]));
+                reader.job_at_once(&SchedulerJob { kind: JobKind::Dispatch, slot: high, task, worker }, now);
+            }
         }
         JOB => return tell_job(head, rest, reader, now),
         ORCHESTRATOR => {
@@ -187,10 +207,6 @@ fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u
             reader.job(&job, JobStep::Joined(cost), now);
         }
         DONE => reader.job(&job, JobStep::Done, now),
-        TAKEN => {
-            reader.job(&job, JobStep::Queued, now);
-            reader.job(&job, JobStep::Begun(0), now);
-        }
         _ => reader.job_at_once(&job, now),
     }
     rest
@@ -219,32 +235,34 @@ fn phase_code(phase: Phase) -> u64 {
 }
 
 impl Journal {
-    /// Appends an event; a page that is nearly full is handed on before.
+    /// Appends an event and returns where; a page that is nearly full is handed on before.
     #[inline]
-    fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) {
-        if self.page.words.len() + MOST_WORDS > PAGE_WORDS {
+    fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) -> usize {
+        if self.page.used + MOST_WORDS > PAGE_WORDS {
             self.turn_page();
         }
+        let page = &mut self.page;
+        let mut at = page.used;
         if self.now != now {
             self.now = now;
-            self.page.words.extend_from_slice(&[CYCLE, now]);
+            page.words[at..at + 2].copy_from_slice(&[CYCLE, now]);
+            at += 2;
         }
-        self.page.words.extend_from_slice(&words);
+        page.words[at..at + N].copy_from_slice(&words);
+        page.used = at + N;
+        at
     }
 
-    /// Changes the steps of the job written last, if it is this one and nothing has happened since; false if not.
+    /// Adds the job to the event before it, if it is about the same and nothing has happened since; false if not.
     #[inline]
-    fn amend_job(&mut self, from: u64, to: u64, task: TaskId, now: u64) -> bool {
-        let words = &mut self.page.words;
-        if self.job_end != words.len() || self.now != now {
-            return false;
+    fn add_job(&mut self, event: u64, slot: SlotRef) -> bool {
+        let Page { words, used, .. } = &mut self.page;
+        let Some(head) = used.checked_sub(4).map(|at| &mut words[at]) else { return false };
+        let fits = self.last_end == *used && *head & 15 == event && *head >> 32 == u64::from(slot);
+        if fits {
+            *head |= WITH_JOB;
         }
-        let [.., head, last_task] = &mut words[..] else { return false };
-        let is_same = (*head, *last_task) == (from, task.0);
-        if is_same {
-            *head = to;
-        }
-        is_same
+        fits
     }
 
     #[cold]
@@ -290,13 +308,13 @@ impl Observer for Journal {
         let job = &window.slot(slot).job;
         let head = SUBMITTED | (job.kind() as u64) << 4 | u64::from(slot) << 32;
         let names = u64::from(job.name.load(Relaxed)) | u64::from(job.kernel.load(Relaxed)) << 32;
-        self.write(now, [head, task.0, names, job.blocks.load(Relaxed).into()]);
+        let at = self.write(now, [head, task.0, names, job.blocks.load(Relaxed).into()]);
+        let Page { words, used, producers, .. } = &mut self.page;
+        self.last_end = *used;
         if self.needs.tasks {
-            let words = &mut self.page.words;
-            let before = words.len();
-            window.each_producer(slot, |producer| words.push(window.slot(producer).task().0));
-            let n_producers = (words.len() - before) as u64;
-            words[before - 1] |= n_producers << 32;
+            let before = producers.len();
+            window.each_producer(slot, |producer| producers.push(window.slot(producer).task().0));
+            words[at + 3] |= ((producers.len() - before) as u64) << 32;
         }
     }
 
@@ -329,6 +347,7 @@ impl Observer for Journal {
         let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8;
         let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
         self.write(now, [head, placed.task.0, worker(0) | worker(1) << 32, worker(2)]);
+        self.last_end = self.page.used;
     }
 
     #[inline]
@@ -340,21 +359,27 @@ impl Observer for Journal {
         let head = JOB | (job.kind as u64) << 4 | leader << LEADER | u64::from(job.slot) << 32;
         let task = job.task;
         match step {
-            JobStep::Queued => {
-                self.write(now, [head | QUEUED, task.0]);
-                self.job_end = self.page.words.len();
-            }
-            JobStep::Begun(cost) => {
-                if cost > 0 || !self.amend_job(head | QUEUED, head | TAKEN, task, now) {
-                    self.write(now, [head | BEGUN, task.0, cost]);
-                }
-            }
+            JobStep::Queued => self.write(now, [head | QUEUED, task.0]),
+            JobStep::Begun(cost) => self.write(now, [head | BEGUN, task.0, cost]),
             JobStep::Joined(cost) => self.write(now, [head | JOINED, task.0, cost]),
-            JobStep::Done => {
-                if !self.amend_job(head | TAKEN, head | AT_ONCE, task, now) {
-                    self.write(now, [head | DONE, task.0]);
-                }
-            }
+            JobStep::Done => self.write(now, [head | DONE, task.0]),
+        };
+    }
+
+    #[inline]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        if !self.needs.causes {
+            return;
+        }
+        let is_added = match job.kind {
+            JobKind::Admit => self.add_job(SUBMITTED, job.slot),
+            JobKind::Dispatch => self.add_job(PLACED, job.slot),
+            JobKind::Complete => false,
+        };
+        if !is_added {
+            let leader = job.worker.map_or(0, |leader| u64::from(leader.0) + 1);
+            let head = JOB | (job.kind as u64) << 4 | leader << LEADER | u64::from(job.slot) << 32;
+            self.write(now, [head | AT_ONCE, job.task.0]);
         }
     }
 
@@ -377,8 +402,10 @@ impl Observer for Journal {
 
     #[inline]
     fn policy_acts(&mut self, now: u64) {
-        if self.needs.causes {
+        // Once is enough as long as nothing else happens.
+        if self.needs.causes && self.acts_end != self.page.used {
             self.write(now, [POLICY_ACTS]);
+            self.acts_end = self.page.used;
         }
     }
 

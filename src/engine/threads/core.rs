@@ -13,7 +13,7 @@ use super::ring::ReadyRing;
 use super::sleep::Sleepers;
 use super::stats::{SAMPLED, Stats};
 use super::{Faults, Kernels, Setup};
-use crate::config::Machine;
+use crate::config::{Machine, Wake};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Shared, Sharing};
 use crate::window::{Outcomes, SlotRef, Window, flag};
@@ -172,7 +172,8 @@ impl<'a, K: Kernels> Core<'a, K> {
         self.ready.iter().any(|queue| !queue.is_empty())
     }
 
-    /// Wakes the executor whose workers have the smallest clock, if one sleeps, after something was pushed.
+    /// Wakes the executor whose workers have the smallest clock, if one sleeps, after something was pushed; all that sleep if
+    /// the rules say so.
     #[inline]
     pub(super) fn wake_executor(&self, stats: &mut Stats) {
         let idle = self.sleepers.idle_after_work() >> (1 + self.setup.schedulers);
@@ -192,7 +193,9 @@ impl<'a, K: Kernels> Core<'a, K> {
             let Some(least) = bits.min_by_key(of_bit) else { return };
             if self.sleepers.wake(1 + self.setup.schedulers + least) {
                 stats.wake_ups += 1;
-                return;
+                if self.machine.rules.wake == Wake::MinClock {
+                    return;
+                }
             }
             idle &= !(1 << least);
         }

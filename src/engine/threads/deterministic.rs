@@ -248,6 +248,10 @@ impl<K: Kernels, O: Observer> Observer for Turn<'_, '_, K, O> {
         self.observer.submitted(task, slot, window, now);
     }
 
+    fn completed(&mut self, task: TaskId, now: u64) {
+        self.observer.completed(task, now);
+    }
+
     fn consumed(&mut self, task: TaskId, now: u64) {
         self.observer.consumed(task, now);
     }

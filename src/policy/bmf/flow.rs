@@ -13,9 +13,9 @@ use super::choose::NodeTable;
 use super::config::Config;
 use super::graph::NodeGraph;
 use super::node::{Node, Stream};
-use super::node_set::NodeSet;
 use crate::graph::Graph;
-use crate::id::{TaskId, TaskType};
+use crate::id::TaskId;
+use crate::policy::number_set::NumberSet;
 use crate::window::SlotRef;
 
 /// All nodes and streams of a run.
@@ -37,22 +37,20 @@ pub(super) struct Flow {
     /// Whether anything is scheduled at all.
     pub is_open: bool,
     table: NodeTable,
-    /// By task: whether it is completed.
-    completed: Vec<bool>,
     /// Nodes with READY tasks not scheduled.
-    holding: NodeSet,
+    holding: NumberSet,
     /// Places of the nodes that could schedule a task if they were asked. A node comes after those upstream of it.
-    able: NodeSet,
+    able: NumberSet,
     /// Nodes from this place on may be upstream of each other.
     n_ordered: u32,
-    /// Nodes upstream of each that may still schedule something, or have such nodes before them.
-    live_upstream: Vec<u32>,
+    /// Place and index of the nodes upstream of each that may still schedule something, or have such nodes before them.
+    live_upstream: Vec<(u32, u32)>,
     pass: u64,
     /// Grows when a node becomes able.
     epoch: u64,
     /// The epoch in which the last pass began.
     began: u64,
-    /// Nodes that a pass is visiting.
+    /// Nodes that wait in a pass for a node upstream.
     path: Vec<Visit>,
 }
 
@@ -62,7 +60,9 @@ struct Visit {
     node: u32,
     /// How many of its upstream nodes were looked at.
     looked_at: u32,
-    /// Whether one of those will never schedule anything.
+    /// How many of those were passed over by their place alone.
+    skipped: u32,
+    /// Whether one of the others will never schedule anything.
     is_stale: bool,
     /// Whether nobody was found able so far.
     is_clear: bool,
@@ -81,7 +81,7 @@ pub(super) struct Scheduled {
 
 impl Visit {
     fn new(node: u32) -> Visit {
-        Visit { node, looked_at: 0, is_stale: false, is_clear: true }
+        Visit { node, looked_at: 0, skipped: 0, is_stale: false, is_clear: true }
     }
 }
 
@@ -94,7 +94,7 @@ impl Flow {
         for (index, &place) in (0..).zip(&places) {
             let upstream = shape.upstream(index);
             let live = (live_upstream.len() as u32, upstream.len() as u32);
-            live_upstream.extend_from_slice(upstream);
+            live_upstream.extend(upstream.iter().map(|&node| (places[node as usize], node)));
             nodes.push(Node::new(limit(index), shape.nodes[index as usize].n_tasks, live, place));
         }
         let mut flow = Flow {
@@ -106,9 +106,8 @@ impl Flow {
             last_schedule: 0,
             is_open: false,
             table: NodeTable::default(),
-            completed: vec![false; shape.tasks.len()],
-            holding: NodeSet::new(nodes.len()),
-            able: NodeSet::new(nodes.len()),
+            holding: NumberSet::new(nodes.len()),
+            able: NumberSet::new(nodes.len()),
             n_ordered,
             live_upstream,
             pass: 0,
@@ -120,8 +119,8 @@ impl Flow {
             shape,
         };
         // Tasks without a worker are never scheduled.
-        for (task, member) in flow.graph.tasks.iter().zip(&flow.shape.tasks) {
-            flow.nodes[member.node as usize].unscheduled -= u64::from(task.kind == TaskType::None);
+        for member in &flow.shape.tasks {
+            flow.nodes[member.node as usize].unscheduled -= u64::from(!member.is_scheduled);
         }
         flow
     }
@@ -144,6 +143,7 @@ impl Flow {
     }
 
     /// Keeps the count of nodes that could schedule a task; called whenever what decides it may have changed.
+    #[inline]
     fn review(&mut self, index: u32) {
         self.epoch += u64::from(self.nodes[index as usize].review(&mut self.able));
     }
@@ -230,33 +230,50 @@ impl Flow {
         self.pass += 1;
         self.began = self.epoch;
         self.nodes[index as usize].met = self.pass;
-        self.path.push(Visit::new(index));
-        while let Some(visit) = self.path.last_mut() {
-            let (from, length) = self.nodes[visit.node as usize].live;
-            if visit.looked_at < length {
-                let upstream = self.live_upstream[(from + visit.looked_at) as usize];
-                visit.looked_at += 1;
-                let node = &mut self.nodes[upstream as usize];
-                let (was_met, is_clear) = (node.met == self.pass, node.clear == self.epoch);
-                if node.is_exhausted {
-                    visit.is_stale = true;
-                } else if node.place >= first {
-                    node.met = self.pass;
-                    if was_met {
-                        visit.is_clear &= is_clear;
-                    } else if !is_clear {
-                        self.path.push(Visit::new(upstream));
-                    }
-                }
-            } else {
-                self.leave(now);
+        let mut visit = Visit::new(index);
+        loop {
+            if let Some(upstream) = self.next_upstream(&mut visit, first) {
+                self.path.push(visit);
+                visit = Visit::new(upstream);
+                continue;
+            }
+            self.leave(&visit, now);
+            match self.path.pop() {
+                Some(asking) => visit = asking,
+                None => return,
             }
         }
     }
 
-    /// The node at the end of the path has asked everybody upstream and has its own turn.
-    fn leave(&mut self, now: u64) {
-        let Some(Visit { node, is_stale, is_clear, .. }) = self.path.pop() else { return };
+    /// The next node upstream that is to be visited, if any is left. Those at places before `first` have nothing to do.
+    #[inline]
+    fn next_upstream(&mut self, visit: &mut Visit, first: u32) -> Option<u32> {
+        let (from, length) = self.nodes[visit.node as usize].live;
+        let all = &self.live_upstream[from as usize..(from + length) as usize];
+        while let Some(&(place, upstream)) = all.get(visit.looked_at as usize) {
+            visit.looked_at += 1;
+            if place < first {
+                visit.skipped += 1;
+                continue;
+            }
+            let node = &mut self.nodes[upstream as usize];
+            if node.is_exhausted {
+                visit.is_stale = true;
+                continue;
+            }
+            let is_clear = node.clear == self.epoch;
+            if std::mem::replace(&mut node.met, self.pass) == self.pass {
+                visit.is_clear &= is_clear;
+            } else if !is_clear {
+                return Some(upstream);
+            }
+        }
+        None
+    }
+
+    /// A node has asked everybody upstream and has its own turn; the one that asked it is the last of the path.
+    fn leave(&mut self, visit: &Visit, now: u64) {
+        let Visit { node, skipped, is_stale, is_clear, .. } = *visit;
         if self.nodes[node as usize].is_able {
             self.schedule_node(node, now);
         }
@@ -266,18 +283,23 @@ impl Flow {
         } else if let Some(asking) = self.path.last_mut() {
             asking.is_clear = false;
         }
-        self.forget_exhausted(node, is_stale);
+        // Nodes passed over are looked at when that has happened so often that a look costs little in comparison.
+        let (_, length) = self.nodes[node as usize].live;
+        let total = self.nodes[node as usize].skipped + skipped;
+        let is_worth_it = is_stale || total > 4 * length;
+        self.nodes[node as usize].skipped = if is_worth_it { 0 } else { total };
+        self.forget_exhausted(node, is_worth_it);
     }
 
     /// Drops upstream nodes that will never schedule anything, so that passes stay short.
-    fn forget_exhausted(&mut self, index: u32, is_stale: bool) {
+    fn forget_exhausted(&mut self, index: u32, is_worth_it: bool) {
         let (from, length) = self.nodes[index as usize].live;
         let mut kept = length;
-        if is_stale {
+        if is_worth_it {
             kept = 0;
             for place in from..from + length {
                 let upstream = self.live_upstream[place as usize];
-                if !self.nodes[upstream as usize].is_exhausted {
+                if !self.nodes[upstream.1 as usize].is_exhausted {
                     self.live_upstream[(from + kept) as usize] = upstream;
                     kept += 1;
                 }
@@ -297,11 +319,12 @@ impl Flow {
         if closed {
             self.close(index, now);
         }
-        for outlet in 0..self.shape.outlets(task).len() {
-            self.sched_required(self.shape.outlets(task)[outlet].to, now);
+        for outlet in self.shape.outlets_of(task) {
+            self.sched_required(self.shape.outlets[outlet].to, now);
         }
-        self.nodes[index as usize].pending -= u64::from(was_scheduled);
-        self.review(index);
+        if was_scheduled {
+            self.one_less_pending(index);
+        }
         if !closed {
             self.sched_required(index, now);
         }
@@ -310,8 +333,7 @@ impl Flow {
     /// A scheduled task was taken out of its queue again.
     pub fn remove(&mut self, task: TaskId, now: u64) {
         let index = self.node_of(task);
-        self.nodes[index as usize].pending -= 1;
-        self.review(index);
+        self.one_less_pending(index);
         if self.is_over(index, now) {
             self.close(index, now);
         } else {
@@ -319,10 +341,19 @@ impl Flow {
         }
     }
 
+    #[inline]
+    fn one_less_pending(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        node.pending -= 1;
+        if node.pending + 1 == node.limit {
+            self.review(index);
+        }
+    }
+
     /// A task that was not scheduled will never run.
     pub fn cancel(&mut self, task: TaskId, now: u64) {
         let index = self.node_of(task);
-        if self.graph.tasks[task.0 as usize].kind != TaskType::None {
+        if self.shape.tasks[task.0 as usize].is_scheduled {
             self.unqueue_packets(task);
         }
         if self.is_over(index, now) {
@@ -390,47 +421,50 @@ impl Flow {
     fn close(&mut self, index: u32, now: u64) {
         let (from, length) = self.nodes[index as usize].live;
         for place in from..from + length {
-            self.schedule_node(self.live_upstream[place as usize], now);
+            self.schedule_node(self.live_upstream[place as usize].1, now);
         }
     }
 
     /// The packets of a completed task wait for their consumers.
+    #[inline]
     fn queue_packets(&mut self, task: TaskId) {
-        self.completed[task.0 as usize] = true;
-        let from = self.node_of(task);
-        for outlet in self.shape.outlets(task) {
+        let mut n_filled = 0;
+        for place in self.shape.outlets_of(task) {
+            let outlet = &mut self.shape.outlets[place];
             if outlet.waiting > 0 {
+                outlet.is_queued = true;
                 let stream = &mut self.streams[outlet.stream as usize];
                 stream.waiting += 1;
                 stream.high = stream.high.max(stream.waiting);
-                self.nodes[from as usize].full_streams += u32::from(stream.waiting == stream.limit);
+                n_filled += u32::from(stream.waiting == stream.limit);
             }
         }
-        self.review(from);
+        if n_filled > 0 {
+            let from = self.node_of(task);
+            self.nodes[from as usize].full_streams += n_filled;
+            self.review(from);
+        }
     }
 
     /// A consumer is scheduled or will never be: packets that waited for it alone do not wait any more.
+    #[inline]
     fn unqueue_packets(&mut self, consumer: TaskId) {
         let to = self.node_of(consumer);
         self.nodes[to as usize].unscheduled -= 1;
-        for &producer in self.graph.producers(consumer) {
-            let from = self.shape.tasks[producer.0 as usize].node;
-            if from == to {
+        for inlet in self.shape.inlets_of(consumer) {
+            let outlet = &mut self.shape.outlets[self.shape.inlets[inlet] as usize];
+            outlet.waiting -= 1;
+            if outlet.waiting > 0 || !outlet.is_queued {
                 continue;
             }
-            let outlets = self.shape.outlets_mut(producer);
-            let place =
-                outlets.binary_search_by_key(&to, |outlet| outlet.to).expect("a producer has a stream to its consumer");
-            outlets[place].waiting -= 1;
-            if outlets[place].waiting == 0 && self.completed[producer.0 as usize] {
-                let stream = &mut self.streams[outlets[place].stream as usize];
-                let was_full = stream.waiting == stream.limit;
-                stream.waiting -= 1;
-                if was_full {
-                    let node = &mut self.nodes[from as usize];
-                    node.full_streams -= 1;
-                    self.epoch += u64::from(node.review(&mut self.able));
-                }
+            let stream = &mut self.streams[outlet.stream as usize];
+            let was_full = stream.waiting == stream.limit;
+            stream.waiting -= 1;
+            if was_full {
+                let (from, _) = self.shape.streams[outlet.stream as usize];
+                let node = &mut self.nodes[from as usize];
+                node.full_streams -= 1;
+                self.epoch += u64::from(node.review(&mut self.able));
             }
         }
     }

@@ -28,9 +28,13 @@ pub(super) struct NodeGraph {
     upstream: Vec<u32>,
     /// Where those of each node begin in `upstream`; one more than there are nodes.
     first_upstream: Vec<u32>,
-    outlets: Vec<Outlet>,
+    pub outlets: Vec<Outlet>,
     /// By task: where its outlets begin and end.
     spans: Vec<(u32, u32)>,
+    /// The outlets of others that a task consumes from, task by task; none for those that take no worker.
+    pub inlets: Vec<u32>,
+    /// By task: where those begin and end.
+    inlet_spans: Vec<(u32, u32)>,
 }
 
 /// A node.
@@ -49,6 +53,8 @@ pub(super) struct Member {
     pub timestamp: i64,
     /// Whether it has several blocks that start together.
     pub is_together: bool,
+    /// Whether it takes a worker.
+    pub is_scheduled: bool,
 }
 
 /// What a task puts into one stream.
@@ -59,6 +65,8 @@ pub(super) struct Outlet {
     pub to: u32,
     /// Consumers there that are not scheduled yet. Those that take no worker are never scheduled and do not count.
     pub waiting: u32,
+    /// Whether its packet waits in the stream.
+    pub is_queued: bool,
 }
 
 /// What the trace says of a task.
@@ -95,22 +103,29 @@ impl NodeGraph {
             first_upstream: Vec::new(),
             outlets: Vec::with_capacity(graph.n_edges()),
             spans: vec![(0, 0); fields.len()],
+            inlets: vec![0; graph.n_edges()],
+            inlet_spans: (0..fields.len() as u64)
+                .map(|task| graph.first_edge(TaskId(task)) as u32)
+                .map(|at| (at, at))
+                .collect(),
         };
         node_graph.link(graph, declared);
         node_graph.find_upstream();
         Ok(node_graph)
     }
 
-    /// What a task puts into streams, by ascending node at their end.
-    pub fn outlets(&self, task: TaskId) -> &[Outlet] {
+    /// What a task puts into streams, by ascending node at their end: places in `outlets`.
+    #[inline]
+    pub fn outlets_of(&self, task: TaskId) -> std::ops::Range<usize> {
         let (from, to) = self.spans[task.0 as usize];
-        &self.outlets[from as usize..to as usize]
+        from as usize..to as usize
     }
 
-    /// As [`NodeGraph::outlets`], to change.
-    pub fn outlets_mut(&mut self, task: TaskId) -> &mut [Outlet] {
-        let (from, to) = self.spans[task.0 as usize];
-        &mut self.outlets[from as usize..to as usize]
+    /// The outlets that a task consumes from, in no order.
+    #[inline]
+    pub fn inlets_of(&self, task: TaskId) -> std::ops::Range<usize> {
+        let (from, to) = self.inlet_spans[task.0 as usize];
+        from as usize..to as usize
     }
 
     /// Index of a node.
@@ -162,6 +177,7 @@ impl NodeGraph {
             declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
         // By node: the last node found to feed it, and the number of that stream.
         let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
+        // Node and task of the consumers of a task.
         let mut consumers: Vec<(u32, u32)> = Vec::new();
         let (tasks, first) = self.by_node();
         for from in 0..self.nodes.len() as u32 {
@@ -171,17 +187,27 @@ impl NodeGraph {
             for &task in &tasks[first[from as usize] as usize..first[from as usize + 1] as usize] {
                 consumers.clear();
                 for consumer in graph.consumers(TaskId(task.into())) {
-                    let index = consumer.0 as usize;
-                    if self.tasks[index].node != from {
-                        consumers.push((self.tasks[index].node, u32::from(graph.tasks[index].kind != TaskType::None)));
+                    let to = self.tasks[consumer.0 as usize].node;
+                    if to != from {
+                        consumers.push((to, consumer.0 as u32));
                     }
                 }
-                consumers.sort_unstable();
+                if !consumers.is_sorted() {
+                    consumers.sort_unstable();
+                }
                 let begin = self.outlets.len() as u32;
-                for group in consumers.chunk_by(|a, b| a.0 == b.0) {
-                    let to = group[0].0;
-                    let waiting = group.iter().map(|&(_, counts)| counts).sum();
-                    self.outlets.push(Outlet { stream: stream(&mut self.streams, &mut fed, from, to), to, waiting });
+                for &(to, consumer) in &consumers {
+                    if self.outlets.len() as u32 == begin || self.outlets[self.outlets.len() - 1].to != to {
+                        let stream = stream(&mut self.streams, &mut fed, from, to);
+                        self.outlets.push(Outlet { stream, to, waiting: 0, is_queued: false });
+                    }
+                    if self.tasks[consumer as usize].is_scheduled {
+                        let outlet = self.outlets.len() - 1;
+                        self.outlets[outlet].waiting += 1;
+                        let (_, end) = &mut self.inlet_spans[consumer as usize];
+                        self.inlets[*end as usize] = outlet as u32;
+                        *end += 1;
+                    }
                 }
                 self.spans[task as usize] = (begin, self.outlets.len() as u32);
             }
@@ -323,7 +349,8 @@ fn members(graph: &Graph, fields: &[Fields], index_of: &[u32], nodes: &mut [Shap
                  the tasks of node {id} in order"
             )));
         }
-        members.push(Member { node, timestamp, is_together: task.is_together });
+        let is_scheduled = graph.tasks[index].kind != TaskType::None;
+        members.push(Member { node, timestamp, is_together: task.is_together, is_scheduled });
     }
     Ok(members)
 }

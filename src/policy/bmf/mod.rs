@@ -13,7 +13,6 @@ mod config;
 mod flow;
 mod graph;
 mod node;
-mod node_set;
 mod queues;
 mod record;
 mod route;
@@ -54,7 +53,7 @@ pub struct Bmf {
     is_completing: bool,
     requests: Requests,
     record: Record,
-    n_scheduled: u64,
+    n_scheduled: u32,
 }
 
 /// How far a graph is.
@@ -110,10 +109,8 @@ impl Bmf {
         }
         let mut scheduled = std::mem::take(&mut self.flow.scheduled);
         for task in scheduled.drain(..) {
-            let order = self.n_scheduled;
+            self.queues.push(self.routes[task.task.0 as usize], Item::new(&task, self.n_scheduled));
             self.n_scheduled += 1;
-            let item = Item { timestamp: task.timestamp, node: task.node, order, task: task.task, slot: task.slot };
-            self.queues.push(self.routes[task.task.0 as usize], item);
             self.record.admitted(now, &self.flow.graph, task.task, task.by_force);
         }
         self.flow.scheduled = scheduled;

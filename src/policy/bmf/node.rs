@@ -1,7 +1,7 @@
 //! A node of the stream graph with the tasks it holds, and the streams between nodes.
 
-use super::node_set::NodeSet;
 use crate::id::TaskId;
+use crate::policy::number_set::NumberSet;
 use crate::window::SlotRef;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,6 +22,8 @@ pub(super) struct Node {
     pub live: (u32, u32),
     /// Its place among all nodes.
     pub place: u32,
+    /// How many nodes of that part passes have skipped since it was last tidied.
+    pub skipped: u32,
     /// The last pass that met it.
     pub met: u64,
     /// When a pass last found nobody able here and upstream; that holds until a node becomes able.
@@ -71,6 +73,7 @@ impl Node {
             left: n_tasks,
             live,
             place,
+            skipped: 0,
             met: 0,
             clear: 0,
             is_exhausted: false,
@@ -86,7 +89,8 @@ impl Node {
     }
 
     /// Looks again whether it is able; true if it has become so.
-    pub fn review(&mut self, able: &mut NodeSet) -> bool {
+    #[inline]
+    pub fn review(&mut self, able: &mut NumberSet) -> bool {
         let is_able = !self.held.is_empty() && !self.is_held_back();
         let was_able = std::mem::replace(&mut self.is_able, is_able);
         match (was_able, is_able) {

@@ -6,6 +6,8 @@ use crate::config::{ConfigError, Machine};
 use crate::graph::Graph;
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The queue of every task and what to tell about the choice.
 pub(super) struct Routes {
@@ -35,6 +37,7 @@ pub(super) fn route(
         config,
         chosen: vec![[NONE; TaskType::ALL.len()]; nodes.nodes.len()],
         load: vec![0; workers.len()],
+        by_load: Default::default(),
         workers,
         warnings: config.warnings(),
     };
@@ -62,6 +65,9 @@ struct Router<'a> {
     chosen: Vec<[u32; TaskType::ALL.len()]>,
     /// Derived nodes of each queue.
     load: Vec<u64>,
+    /// By type of task: the queues that can run it, the one with the fewest nodes first. A load may be out of date; then it is
+    /// too small.
+    by_load: [BinaryHeap<Reverse<(u64, u32)>>; TaskType::ALL.len()],
     warnings: Vec<String>,
 }
 
@@ -113,9 +119,18 @@ impl Router<'_> {
         queue
     }
 
-    fn least_loaded(&self, kind: TaskType) -> u32 {
-        let load = |queue: &u32| (self.load[*queue as usize], *queue);
-        self.candidates(kind).min_by_key(load).unwrap_or(0)
+    fn least_loaded(&mut self, kind: TaskType) -> u32 {
+        if self.by_load[kind as usize].is_empty() {
+            self.by_load[kind as usize] = self.candidates(kind).map(|queue| Reverse((0, queue))).collect();
+        }
+        while let Some(mut first) = self.by_load[kind as usize].peek_mut() {
+            let Reverse((load, queue)) = *first;
+            if load == self.load[queue as usize] {
+                return queue;
+            }
+            *first = Reverse((self.load[queue as usize], queue));
+        }
+        0
     }
 
     /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.

@@ -233,8 +233,23 @@ impl Conf {
 
     fn from_node(node: &Node, origin: &str) -> Result<Conf, ConfigError> {
         let value = settings::check(node, SCHEDULER_CONF, origin)?;
-        serde_json::from_value(value)
-            .map_err(|error| ConfigError::Setting(format!("{origin}:{}: scheduler_conf: {error}", node.line)))
+        let mut conf: Conf = serde_json::from_value(value)
+            .map_err(|error| ConfigError::Setting(format!("{origin}:{}: scheduler_conf: {error}", node.line)))?;
+        for group in &mut conf.classic_conf.groups {
+            // Zero of every type beside a number of processors means that types do not matter.
+            group.processors = group.processors.filter(|typed| typed.total() > 0 || group.processor_num.is_none());
+        }
+        if let Some(classic) = node.field("classic_conf")
+            && conf.classic_conf.groups.is_empty()
+            && conf.mode().0 == Mode::Classic
+        {
+            let remedy = "add a group with processors, or leave classic_conf out to have one group of all workers";
+            return Err(ConfigError::Setting(format!(
+                "{origin}:{}: classic_conf has no groups; {remedy}",
+                classic.line
+            )));
+        }
+        Ok(conf)
     }
 
     /// The scheduler that the configuration asks for, and a warning if it asks for none that exists.
@@ -262,7 +277,7 @@ impl Conf {
             Mode::Classic => groups.iter().all(is_counted),
             Mode::Choreography => {
                 let pinned = self.choreography_conf.choreography_processor_num.filter(|&number| number > 0);
-                pinned.or(self.default_proc_num).is_some()
+                pinned.or(self.choreography_conf.pool_processor_num).or(self.default_proc_num).is_some()
             }
         }
     }
@@ -289,10 +304,9 @@ impl Conf {
             }
             Mode::Choreography => {
                 let conf = &self.choreography_conf;
-                workers.any = match conf.choreography_processor_num {
-                    None | Some(0) => 2 * default,
-                    Some(pinned) => pinned + conf.pool_processor_num.unwrap_or(default),
-                };
+                let pinned = conf.choreography_processor_num.filter(|&number| number > 0);
+                let pool = if pinned.is_none() { default } else { conf.pool_processor_num.unwrap_or(default) };
+                workers.any = pinned.unwrap_or(default) + pool;
             }
         }
         workers

@@ -68,10 +68,16 @@ struct Attributes<'a> {
 }
 
 impl Home {
+    /// Whether it has workers of a type.
+    #[must_use]
+    pub fn has(&self, kind: WorkerType) -> bool {
+        self.kinds[kind as usize]
+    }
+
     /// Whether one of its processors can run tasks of a type.
     #[must_use]
     pub fn serves(&self, kind: TaskType) -> bool {
-        self.kinds[WorkerType::Any as usize] || own_type(kind).is_some_and(|own| self.kinds[own as usize])
+        self.has(WorkerType::Any) || own_type(kind).is_some_and(|own| self.has(own))
     }
 }
 
@@ -296,7 +302,7 @@ impl<'a> Builder<'a> {
 
     /// Up to two workers to pin routines to, at most half of the machine, such that the pool keeps every worker type.
     fn spare_for_pinning(&self) -> Vec<u32> {
-        let most = (DEFAULT_PROC_NUM as usize).min(self.kinds.len() / 2);
+        let most = (DEFAULT_PROC_NUM as usize).min(self.kinds.len().saturating_sub(1));
         let mut count = WorkerType::ALL.map(|kind| self.machine.workers.count(kind));
         let mut pinned = Vec::new();
         for (worker, &kind) in self.kinds.iter().enumerate() {

@@ -16,6 +16,7 @@ pub mod conf;
 mod counts;
 mod cpuset;
 mod croutine;
+mod idle;
 mod layout;
 mod place;
 mod proto;
@@ -37,6 +38,7 @@ use crate::machine::own_type;
 use crate::window::SlotRef;
 use crate::workload::Control;
 use counts::Counts;
+use idle::Idle;
 use place::{Preset, presets};
 use routine::{Activation, Key, Name, Routines};
 use serde_json::Value;
@@ -74,8 +76,12 @@ pub struct Cyber {
     runnable: usize,
     /// Every worker serves the one home.
     is_undivided: bool,
-    /// Clocks and ids of free workers, while they are served.
-    idle: Vec<(u64, u32)>,
+    /// Free workers of each home by their type.
+    idle: Vec<Vec<(WorkerType, Idle)>>,
+    /// Homes with runnable routines, in no order.
+    waiting: Vec<u32>,
+    /// Whether a home is one of those.
+    is_waiting: Vec<bool>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -128,13 +134,15 @@ impl Cyber {
             conf,
             counts: Counts { activations: vec![0; homes.len()], ..Counts::default() },
             is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
+            idle: layout.homes.iter().map(idle_workers).collect(),
+            waiting: Vec::new(),
+            is_waiting: vec![false; homes.len()],
             layout,
             routines: Routines::default(),
             seats: Vec::new(),
             homes,
             wide: Default::default(),
             runnable: 0,
-            idle: Vec::new(),
             stopped: false,
             requests,
         })
@@ -180,7 +188,12 @@ impl Cyber {
         routine.is_queued = true;
         let key = Reverse(routine.key(index));
         match own_type(next.kind) {
-            Some(own) if !next.wide => self.homes[routine.home as usize][own as usize].push(key),
+            Some(own) if !next.wide => {
+                self.homes[routine.home as usize][own as usize].push(key);
+                if !std::mem::replace(&mut self.is_waiting[routine.home as usize], true) {
+                    self.waiting.push(routine.home);
+                }
+            }
             _ => self.wide[next.kind as usize].push(key),
         }
         self.runnable += 1;
@@ -231,47 +244,34 @@ impl Cyber {
     /// Free workers by clock, each from its own home. Homes share nothing, so they go one after the other.
     fn place_by_home(&mut self, stage: &mut Stage<'_>) {
         let begin = stage.placed.len();
-        for home in 0..self.homes.len() as u32 {
-            if self.homes[home as usize].iter().any(|lane| !lane.is_empty()) {
-                self.place_at(home, stage);
-            }
-        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|&home| {
+            self.place_at(home, stage);
+            let waits = self.homes[home as usize].iter().any(|lane| !lane.is_empty());
+            self.is_waiting[home as usize] = waits;
+            waits
+        });
+        self.waiting = waiting;
         if stage.placed.len() > begin + 1 {
             let floor = &*stage.floor;
             stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
         }
     }
 
-    /// The free workers of a home take its routines. Only as many of them are put in order as there are routines, which is
-    /// enough unless tasks have several blocks.
+    /// The free workers of a home take its routines, the one with the smallest clock first.
     fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
-        let mut idle = std::mem::take(&mut self.idle);
-        idle.clear();
-        for (kind, set) in WorkerType::ALL.into_iter().zip(&self.layout.homes[home as usize].sets) {
-            let has_work = lanes_of(kind).any(|lane| !self.homes[home as usize][lane].is_empty());
-            let mut from = 0;
-            while has_work && let Some(worker) = set.first_common(stage.floor().free_workers(), from) {
-                from = worker + 1;
-                idle.push((stage.floor().worker(worker).clock, worker));
-            }
+        for (_, idle) in &mut self.idle[home as usize] {
+            idle.refresh(stage.floor());
         }
-        let mut n_served = 0;
-        while n_served < idle.len() {
-            let n_routines: usize = self.homes[home as usize].iter().map(BinaryHeap::len).sum();
-            if n_routines == 0 {
-                break;
-            }
-            let next = idle.len().min(n_served + n_routines);
-            if next < idle.len() {
-                idle[n_served..].select_nth_unstable(n_routines);
-            }
-            idle[n_served..next].sort_unstable();
-            for &(_, worker) in &idle[n_served..next] {
-                self.serve(worker, home, stage);
-            }
-            n_served = next;
+        loop {
+            let lanes = &self.homes[home as usize];
+            let first = |(kind, idle): &mut (WorkerType, Idle)| {
+                let has_work = lanes_of(*kind).any(|lane| !lanes[lane].is_empty());
+                if has_work { idle.first(stage.floor()) } else { None }
+            };
+            let Some((_, worker)) = self.idle[home as usize].iter_mut().filter_map(first).min() else { break };
+            self.serve(worker, home, stage);
         }
-        self.idle = idle;
     }
 
     /// Gives a free worker the first routine of its home that it can run.
@@ -365,6 +365,12 @@ fn head(heap: &mut BinaryHeap<Reverse<Key>>, routines: &Routines) -> Option<u32>
         heap.pop();
     }
     None
+}
+
+/// The workers of a home by type, none of them known to be free.
+fn idle_workers(home: &Home) -> Vec<(WorkerType, Idle)> {
+    let of_type = |kind: WorkerType| (kind, Idle::new(home.sets[kind as usize].clone()));
+    WorkerType::ALL.into_iter().filter(|&kind| home.has(kind)).map(of_type).collect()
 }
 
 /// Lanes that a worker looks at.

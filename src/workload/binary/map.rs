@@ -1,4 +1,4 @@
-//! The bytes of a binary trace: a mapped file, or memory.
+//! The bytes of a whole trace: a mapped file, or memory.
 #![expect(unsafe_code, reason = "mapping a file is unsafe, because another process may change it")]
 
 use memmap2::Mmap;
@@ -7,6 +7,7 @@ use std::io;
 use std::ops::Deref;
 
 /// Bytes that are there to be read.
+#[derive(Debug)]
 pub enum Bytes {
     /// A file, mapped.
     Mapped(Mmap),

@@ -6,7 +6,7 @@
 mod decode;
 mod encode;
 mod layout;
-mod map;
+pub(super) mod map;
 mod rare;
 mod read;
 mod write;
@@ -83,7 +83,7 @@ impl BinaryTrace {
         BinaryTrace::new(Bytes::Owned(bytes), label)
     }
 
-    fn new(bytes: Bytes, label: &str) -> Result<BinaryTrace, WorkloadError> {
+    pub(super) fn new(bytes: Bytes, label: &str) -> Result<BinaryTrace, WorkloadError> {
         let wrong = |message: String| WorkloadError::Input(format!("{label}: {message}"));
         let sections = sections(&bytes).map_err(wrong)?;
         let symbols =

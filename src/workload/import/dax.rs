@@ -100,6 +100,7 @@ impl<'a> Reading<'a> {
                 self.in_runtime = false;
             }
             Event::Text(text) if self.in_runtime => self.runtime(text)?,
+            Event::CData(text) if self.in_runtime => self.runtime(text)?,
             _ => {}
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! One input file, unpacked and whole in memory, and the errors that point into it.
 
 use super::super::WorkloadError;
+use super::super::binary::map::Bytes;
 use super::super::trace::unpacked;
 use serde::Deserialize;
 use std::fmt::Display;
@@ -10,6 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// Formats that are not read as a stream may have this many bytes, unpacked.
 const LIMIT: u64 = 1 << 30;
+/// Files of so many bytes are mapped instead of read.
+const MAPPED: u64 = 1 << 20;
+/// How gzip data begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
 /// Characters of another library's message that ours shows.
@@ -29,17 +34,18 @@ const ENDINGS: [&str; 12] = [
     ".dax",
     ".et",
 ];
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// What some editors put in front of a text.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The content of a file and where it came from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Input {
     /// Where it is; `None` when it did not come from a file.
     pub path: Option<PathBuf>,
     /// What messages call it.
     pub label: String,
     /// Its bytes, unpacked.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 impl Input {
@@ -51,7 +57,10 @@ impl Input {
         let label = path.display().to_string();
         let file = File::open(path).map_err(|source| WorkloadError::Io { path: label.clone(), source })?;
         let size = file.metadata().map_or(0, |file| file.len());
-        let mut input = Input::from_reader_of(Box::new(file), &label, size)?;
+        let mut input = match mapped(&file, size) {
+            Some(bytes) => Input { path: None, label, bytes },
+            None => Input::from_reader_of(Box::new(file), &label, size)?,
+        };
         input.path = Some(path.into());
         Ok(input)
     }
@@ -79,7 +88,7 @@ impl Input {
         if bytes.starts_with(BYTE_ORDER_MARK) {
             bytes.drain(..BYTE_ORDER_MARK.len());
         }
-        Ok(Input { path: None, label: label.into(), bytes })
+        Ok(Input { path: None, label: label.into(), bytes: Bytes::Owned(bytes) })
     }
 
     /// The name of the file without folder and endings, for reports.
@@ -143,6 +152,13 @@ impl Input {
     pub fn error(&self, message: impl Display) -> WorkloadError {
         WorkloadError::Input(format!("{}: {message}", self.label))
     }
+}
+
+/// A large file, mapped, if its bytes are its text.
+fn mapped(file: &File, size: u64) -> Option<Bytes> {
+    let bytes = (MAPPED..=LIMIT).contains(&size).then(|| Bytes::map(file).ok()).flatten()?;
+    let is_text = !bytes.starts_with(&GZIP) && !bytes.starts_with(BYTE_ORDER_MARK);
+    is_text.then_some(bytes)
 }
 
 /// The first characters of a value, for messages.

@@ -3,8 +3,8 @@
 //! `successors` are the truth: `predecessors` may be empty although there are some.
 
 use super::file::Input;
-use super::number::Whole;
-use super::sketch::{FastMap, Places, Sketch};
+use super::number::{Real, Whole, or_default};
+use super::sketch::{FastMap, Places, Sketch, cycles};
 use super::text::Text;
 use super::{Format, Options, contains};
 use crate::id::TaskType;
@@ -27,8 +27,8 @@ struct Task<'a> {
     func_name: Option<Text<'a>>,
     #[serde(borrow)]
     core_type: Option<Text<'a>>,
-    exec_time: Option<Whole>,
-    #[serde(default)]
+    exec_time: Option<Real>,
+    #[serde(default, deserialize_with = "or_default")]
     successors: Vec<Whole>,
 }
 
@@ -81,7 +81,8 @@ impl Format for Hicann {
             let own = own.map_err(|fault| input.error(format!("task {id}: {fault}")))?;
             let mut submit = sketch.task(&format!("t{id}"), task.func_name.as_deref().unwrap_or("unknown"));
             submit.kind = own.or(run.and_then(|run| run.0));
-            let time = run.map(|run| run.1).or(task.exec_time.map(|Whole(time)| time));
+            let told = task.exec_time.map(|Real(time)| cycles(time, format_args!("the time of task {id}"))).transpose();
+            let time = run.map(|run| run.1).or(told.map_err(|fault| input.error(fault))?);
             without_time += u64::from(time.is_none());
             submit.cost = Some(Cost::Cycles(time.unwrap_or(0)));
             let place = sketch.push(submit);

@@ -14,6 +14,7 @@ mod dot;
 mod file;
 mod hicann;
 mod number;
+mod pull;
 mod pytorch;
 mod rules;
 mod simpler;
@@ -24,6 +25,7 @@ mod tests;
 mod text;
 mod wfformat;
 
+use file::BYTE_ORDER_MARK;
 pub use file::Input;
 pub use rules::Rules;
 
@@ -36,6 +38,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes by which a format is recognised.
 const HEAD: u64 = 1 << 16;
+/// Bytes of a file that are looked at when its beginning says nothing, as when a long description comes first.
+const LONG_HEAD: u64 = 1 << 24;
 /// What the native format is called.
 const NATIVE: &str = "native";
 /// What the binary form of it is called.
@@ -168,7 +172,11 @@ impl Options {
 /// When the file cannot be read, or is of a foreign format and wrong.
 pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
     let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
-    match choose(&head(Box::new(file)), Some(path), options)? {
+    let mut start = head(Box::new(file), HEAD);
+    if start.len() as u64 == HEAD && options.from.is_none() && !is_recognised(&start) {
+        start = File::open(path).map_or(start, |file| head(Box::new(file), LONG_HEAD));
+    }
+    match choose(&start, Some(path), options)? {
         Choice::Foreign(format) => read(format, &Input::load(path)?, options),
         Choice::Native => Ok(Box::new(TraceFile::new(path))),
         Choice::Binary => open_binary(path),
@@ -186,16 +194,19 @@ pub fn open_stream(
 ) -> Result<Box<dyn Workload>, WorkloadError> {
     let unreadable = |source| WorkloadError::Io { path: label.into(), source };
     let mut first = first_line(stream.as_mut()).map_err(unreadable)?;
-    let mut start = head(Box::new(Cursor::new(first.clone())));
-    if !is_native(&start) {
-        stream.by_ref().take(HEAD).read_to_end(&mut first).map_err(unreadable)?;
-        start = head(Box::new(Cursor::new(first.clone())));
+    let mut start = head(Box::new(Cursor::new(first.clone())), HEAD);
+    for length in [HEAD, LONG_HEAD] {
+        if is_recognised(&start) || options.from.is_some() {
+            break;
+        }
+        stream.by_ref().take(length).read_to_end(&mut first).map_err(unreadable)?;
+        start = head(Box::new(Cursor::new(first.clone())), length);
     }
     let whole = Box::new(Cursor::new(first).chain(stream));
     match choose(&start, None, options)? {
         Choice::Foreign(format) => read(format, &Input::from_reader(whole, label)?, options),
         Choice::Native => Ok(Box::new(Stdin::from_reader(label, whole))),
-        Choice::Binary => Ok(Box::new(BinaryTrace::from_memory(Input::from_reader(whole, label)?.bytes, label)?)),
+        Choice::Binary => Ok(Box::new(BinaryTrace::new(Input::from_reader(whole, label)?.bytes, label)?)),
     }
 }
 
@@ -205,7 +216,7 @@ fn open_binary(path: &Path) -> Result<Box<dyn Workload>, WorkloadError> {
     let is_packed = File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == [0x1f, 0x8b];
     let trace = if is_packed {
         let input = Input::load(path)?;
-        BinaryTrace::from_memory(input.bytes, &input.label)?
+        BinaryTrace::new(input.bytes, &input.label)?
     } else {
         BinaryTrace::open(path)?
     };
@@ -242,12 +253,20 @@ pub fn read(format: &dyn Format, input: &Input, options: &Options) -> Result<Box
 }
 
 /// The first bytes, unpacked. What is damaged shows when the file is read.
-fn head(stream: Box<dyn Read + Send>) -> Vec<u8> {
+fn head(stream: Box<dyn Read + Send>, length: u64) -> Vec<u8> {
     let mut head = Vec::new();
     if let Ok(stream) = super::trace::unpacked(stream) {
-        let _ = stream.take(HEAD).read_to_end(&mut head);
+        let _ = stream.take(length).read_to_end(&mut head);
+    }
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
     }
     head
+}
+
+/// Whether the first bytes tell the format.
+fn is_recognised(head: &[u8]) -> bool {
+    is_native(head) || binary::is_binary(head) || formats().iter().any(|format| format.recognises(head))
 }
 
 /// How a file is to be read.

@@ -17,6 +17,13 @@ impl Whole {
     pub fn parse(text: &str) -> Option<Whole> {
         text.trim().parse().ok().map(Whole)
     }
+
+    /// The number that a fraction is, if it is a whole one that a fraction can hold.
+    #[must_use]
+    pub fn of(value: f64) -> Option<Whole> {
+        let is_whole = value >= 0.0 && value.fract() == 0.0 && value < 9_007_199_254_740_992.0;
+        is_whole.then_some(Whole(value as u64))
+    }
 }
 
 impl Real {
@@ -25,6 +32,26 @@ impl Real {
     pub fn parse(text: &str) -> Option<Real> {
         text.trim().parse().ok().filter(|value: &f64| value.is_finite()).map(Real)
     }
+}
+
+/// `true` or `false`, also as texts or as 1 and 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flag(pub bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flag, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        match value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str() {
+            "true" | "True" | "1" => Ok(Flag(true)),
+            "false" | "False" | "0" => Ok(Flag(false)),
+            other => Err(D::Error::custom(format!("{} is neither true nor false", super::file::shown(other)))),
+        }
+    }
+}
+
+/// For fields in which `null` means the same as nothing.
+pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 struct WholeVisitor;
@@ -45,8 +72,7 @@ impl Visitor<'_> for WholeVisitor {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Whole, E> {
-        let is_whole = value >= 0.0 && value.fract() == 0.0 && value < 9_007_199_254_740_992.0;
-        if is_whole { Ok(Whole(value as u64)) } else { Err(E::invalid_value(Unexpected::Float(value), &self)) }
+        Whole::of(value).ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Whole, E> {
@@ -104,6 +130,11 @@ mod tests {
         assert_eq!([whole("-1"), whole("1.5"), whole("\"x\""), whole("1e300"), whole("null")], [None; 5]);
         let real = |text: &str| serde_json::from_str::<Real>(text).ok().map(|Real(value)| value);
         assert_eq!(real("\"1784177220816722.850\\t\""), Some(1_784_177_220_816_722.8));
+        let flag = |text: &str| serde_json::from_str::<Flag>(text).ok().map(|Flag(value)| value);
+        assert_eq!(
+            [flag("true"), flag("1"), flag("\"false\""), flag("2")],
+            [Some(true), Some(true), Some(false), None]
+        );
         assert_eq!([real("\"NaN\""), real("\"inf\""), real("[]"), real("\"\"")], [None; 4]);
     }
 }

@@ -23,7 +23,8 @@ const NAMED: usize = 8;
 /// A program in the making. The `deps` of its tasks are places in the sketch, not ids.
 #[derive(Default)]
 pub struct Sketch {
-    name: String,
+    /// What reports call the program.
+    pub name: String,
     tasks: Vec<Submit>,
     lines: Vec<u64>,
     symbols: Symbols,
@@ -62,15 +63,16 @@ impl Sketch {
         Submit { name: Some(name), kernel: Some(kernel), ..Submit::default() }
     }
 
-    /// Makes room for more tasks.
-    pub fn reserve(&mut self, tasks: usize) {
-        self.tasks.reserve(tasks);
-    }
-
     /// The number of a name if a task or kernel has it.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Symbol> {
         self.symbols.find(name)
+    }
+
+    /// The name of a symbol.
+    #[must_use]
+    pub fn text(&self, symbol: Symbol) -> &str {
+        self.symbols.name(symbol)
     }
 
     /// The symbol of a name.
@@ -315,34 +317,34 @@ pub struct NamedPlaces {
 }
 
 impl NamedPlaces {
-    /// Remembers where the task of a name is.
+    /// Where the tasks of a sketch are.
     ///
     /// # Errors
-    /// When the name is taken.
-    pub fn insert(&mut self, name: &str, symbol: Symbol, place: usize) -> Result<(), String> {
-        let number = symbol.0 as usize;
-        if self.places.len() <= number {
-            self.places.resize(number + 1, usize::MAX);
+    /// When two have the same name.
+    pub fn of(sketch: &Sketch) -> Result<NamedPlaces, String> {
+        let mut places = vec![usize::MAX; sketch.symbols.len()];
+        for (place, task) in sketch.tasks.iter().enumerate() {
+            let Some(name) = task.name else { continue };
+            if std::mem::replace(&mut places[name.0 as usize], place) != usize::MAX {
+                return Err(twice(sketch.symbols.name(name)));
+            }
         }
-        match std::mem::replace(&mut self.places[number], place) {
-            usize::MAX => Ok(()),
-            _ => Err(twice(name)),
-        }
+        Ok(NamedPlaces { places })
     }
 
-    /// Where a task is.
+    /// Where the task of a name is.
     #[must_use]
-    pub fn find(&self, name: &str, sketch: &Sketch) -> Option<usize> {
-        let Symbol(number) = sketch.find(name)?;
-        self.places.get(number as usize).copied().filter(|&place| place != usize::MAX)
+    pub fn find(&self, name: Symbol) -> Option<usize> {
+        self.places.get(name.0 as usize).copied().filter(|&place| place != usize::MAX)
     }
 
-    /// Where a task is that another one names.
+    /// Where a task is that the one at `by` names.
     ///
     /// # Errors
     /// When there is no such task.
-    pub fn named(&self, name: &str, sketch: &Sketch, by: impl Display) -> Result<usize, String> {
-        self.find(name, sketch).ok_or_else(|| dangling(name, by))
+    pub fn named(&self, name: Symbol, sketch: &Sketch, by: usize) -> Result<usize, String> {
+        let by = || sketch.tasks[by].name.map_or_else(|| by.to_string(), |by| shown(sketch.symbols.name(by)));
+        self.find(name).ok_or_else(|| dangling(sketch.symbols.name(name), format_args!("task {}", by())))
     }
 }
 

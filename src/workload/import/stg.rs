@@ -33,7 +33,8 @@ impl Format for Stg {
         let mut lines = lines.filter(|line| !line.trim_ascii().is_empty());
         let is_number = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_whitespace();
         let first = lines.next().is_some_and(|line| line.iter().all(is_number) && words(line) <= 2);
-        first && lines.next().is_some_and(|line| line.iter().all(is_number) && words(line) >= 3)
+        let is_task = |line: &[u8]| line.iter().all(|byte| is_number(byte) || *byte == b'.') && words(line) >= 3;
+        first && lines.next().is_some_and(is_task)
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {

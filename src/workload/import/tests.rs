@@ -65,3 +65,75 @@ fn attributes_of_chakra_nodes_in_json_say_what_runs_on_the_host() {
     let kinds: Vec<_> = program.tasks().iter().map(|task| task.kind).collect();
     assert_eq!(kinds, [Some(TaskType::AiCpu), Some(TaskType::Vector)]);
 }
+
+#[test]
+fn a_byte_order_mark_hides_no_format() {
+    let mark = |text: &str| read(&format!("\u{feff}{text}")).tasks().len();
+    assert_eq!(mark("1\n1 5 0\n"), 1);
+    assert_eq!(mark("digraph G { a -> b }"), 2);
+    assert_eq!(mark("<adag><job id='a' runtime='1'/></adag>"), 1);
+    assert_eq!(mark(r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]}}}"#), 1);
+}
+
+#[test]
+fn a_long_description_in_front_hides_no_format() {
+    let text = format!("{{\"description\":\"{}\",\"workflow\":{{\"tasks\":[{{\"id\":\"a\"}}]}}}}", "x".repeat(200_000));
+    assert_eq!(shown(&read(&text)), ["a a 0 []"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("unknown.json");
+    std::fs::write(&path, text).expect("a file");
+    let workload = super::open_file(&path, &Options::default()).expect("recognised");
+    assert_eq!(Program::load(workload.as_ref()).expect("it was read before").tasks().len(), 1);
+}
+
+#[test]
+fn what_is_null_is_not_there() {
+    let workflow = r#"{"name":null,"schemaVersion":null,"workflow":{"execution":{"tasks":[{"id":"b","runtimeInSeconds":null,
+        "coreCount":null,"command":{"program":null,"arguments":null}}],"machines":null},"specification":{"files":null,"tasks":[
+        {"id":"a","name":null,"parents":null,"children":["b"],"inputFiles":null},{"id":"b"}]}}}"#;
+    assert_eq!(shown(&read(workflow)), ["a a 0 []", "b b 0 [0]"]);
+    let topology = r#"[{"taskId":3,"execTime":2.5,"coreType":null,"funcName":null,"successors":[4]},
+        {"taskId":4,"execTime":null,"successors":null}]"#;
+    assert_eq!(shown(&read(topology)), ["t3 unknown 3 []", "t4 unknown 0 [0]"]);
+    let chakra = r#"{"workload_graph":[{"Id":0,"Name":null,"NodeType":4.0,"data_deps":null,"runtime":null,"is_cpu_op":1},
+        {"Id":1,"NodeType":null,"ctrlDeps":null,"data_deps":[0],"attr":null,"is_cpu_op":"false"}]}"#;
+    assert_eq!(shown(&read(chakra)), ["n0  0 []", "n1  0 [0]"]);
+    let chrome = r#"[{"ph":"X","name":"a","cat":null,"pid":null,"tid":1,"ts":1,"dur":2,"id":null,"args":null}]"#;
+    assert_eq!(shown(&read(chrome)), ["t0 a 2 []"]);
+    let simpler = r#"{"tasks":[{"task_id":"0","scope":null,"kernel_ids":[-1,1,-1],"block_num":null,"args":null},
+        {"task_id":1,"early_dispatch":1,"kernel_ids":[0]}],"tensors":null,"edges":[{"pred":0,"succ":"1","flags":null}]}"#;
+    assert_eq!(shown(&read(simpler)), ["t0 kernel_1 0 []", "t1 kernel_0 0 [0]"]);
+}
+
+#[test]
+fn execution_may_stand_before_the_tasks_and_in_another_order() {
+    let workflow = r#"{"workflow":{"execution":{"tasks":[{"id":"b","runtimeInSeconds":"2"},{"id":"gone"},{"id":"a",
+        "runtimeInSeconds":1,"command":{"program":"cut","arguments":["--worker-type=CUBE","--blocks=3"]}}]},
+        "specification":{"tasks":[{"id":"b","children":[],"parents":["a","a"],"name":"merge_ID07"},
+        {"children":["b"],"id":"a"}]}},"name":"late"}"#;
+    let program = read(workflow);
+    assert_eq!(shown(&program), ["a cut 1000000 []", "b merge 2000000 [0]"]);
+    assert_eq!((program.tasks()[0].kind, program.tasks()[0].blocks), (Some(TaskType::Cube), 3));
+}
+
+#[test]
+fn a_runtime_of_a_dax_profile_may_be_character_data() {
+    let dax = "<adag><job id='a' name='k'><profile key='runtime'><![CDATA[2]]></profile></job></adag>";
+    assert_eq!(shown(&read(dax)), ["a k 2000000 []"]);
+}
+
+#[test]
+fn costs_with_a_fraction_do_not_hide_a_task_graph() {
+    assert_eq!(shown(&read("2\n1 9.5 0\n2 4 1 1\n")), ["t1 stg 10 []", "t2 stg 4 [0]"]);
+}
+
+#[test]
+fn edges_of_dot_may_lead_from_and_to_groups() {
+    let graph = "digraph { a -> {b; c} -> d; subgraph s { e f } -> {g} [size=1]; {rank=same; a b} }";
+    let tasks = shown(&read(graph));
+    let expected = ["a", "b", "c", "d", "e", "f", "g"].map(|name| format!("{name} task 0 "));
+    let producers = ["[]", "[0]", "[0]", "[1, 2]", "[]", "[]", "[4, 5]"];
+    let expected: Vec<String> =
+        expected.iter().zip(producers).map(|(task, producers)| format!("{task}{producers}")).collect();
+    assert_eq!(tasks, expected);
+}

@@ -17,6 +17,12 @@ impl Deref for Text<'_> {
     }
 }
 
+impl PartialEq<&str> for Text<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self)
@@ -26,6 +32,12 @@ impl fmt::Display for Text<'_> {
 impl<'a> From<&'a str> for Text<'a> {
     fn from(text: &'a str) -> Text<'a> {
         Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Text<'a> {
+    fn from(text: Cow<'a, str>) -> Text<'a> {
+        Text(text)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A pull parser of JSON over one line: the caller says what it expects and gets it without intermediate values.
+//! A pull parser of JSON, over one line or a whole file: the caller says what it expects and gets it without intermediate values.
 //!
 //! Strings are borrowed from the line unless they contain escapes. Messages name the value and what was expected; the
 //! caller adds the field.
@@ -11,7 +11,7 @@ pub type Fault = String;
 /// Values are nested at most this deep.
 const MAX_DEPTH: u32 = 64;
 
-/// A place in a line of JSON text.
+/// A place in a JSON text.
 pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -41,9 +41,15 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Column of the next byte, from 1.
+    /// Bytes before this place.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Column of the next byte in its line, from 1.
     pub fn column(&self) -> usize {
-        self.text[..self.at].chars().count() + 1
+        let before = &self.text[..self.at];
+        before[before.rfind('\n').map_or(0, |end| end + 1)..].chars().count() + 1
     }
 
     /// Calls `field` for every key of an object; it must read the value.
@@ -274,7 +280,7 @@ impl<'a> Cursor<'a> {
                 format!("not valid JSON at column {column}: {message}, found '{}'", found.escape_debug())
             }
             Some(found) => format!("not valid JSON at column {column}: {message}, found '{found}'"),
-            None => format!("not valid JSON: {message}, but the line ends; is it cut off?"),
+            None => format!("not valid JSON: {message}, but the text ends; is it cut off?"),
         }
     }
 
@@ -478,7 +484,7 @@ mod tests {
         assert_eq!(wrong("007"), "not valid JSON: 007 begins with 0; leave the zero out");
         assert_eq!(wrong("\"5\""), "expected a whole number, found \"5\"");
         assert_eq!(wrong("[1, 2]"), "expected a whole number, found [1, 2]");
-        assert_eq!(wrong(""), "not valid JSON: expected a whole number, but the line ends; is it cut off?");
+        assert_eq!(wrong(""), "not valid JSON: expected a whole number, but the text ends; is it cut off?");
     }
 
     #[test]

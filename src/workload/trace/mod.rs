@@ -8,7 +8,7 @@
 
 mod ahead;
 mod fields;
-mod json;
+pub(super) mod json;
 mod lines;
 mod policy;
 mod pump;

@@ -222,7 +222,7 @@ const WRONG: &[(&str, &str)] = &[
     (r#"{"op":"control","at":1,"cmd":"notify"}"#, "command \"notify\" needs the field \"routine\""),
     (r#"{"op":"header","format":"ptosim-trace","version":1}"#, "a second header"),
     (r#"{"op":"submit"} {"op":"submit"}"#, "not valid JSON at column 17: one operation a line, but more text follows"),
-    (r#"{"op":"submit","kernel":"x""#, "not valid JSON: expected ',' or '}', but the line ends; is it cut off?"),
+    (r#"{"op":"submit","kernel":"x""#, "not valid JSON: expected ',' or '}', but the text ends; is it cut off?"),
     (r#"{"op":"submit","kernel":"x"#, "text without closing quote"),
     (r#"{"op":"submit",}"#, "not valid JSON at column 16: expected a value, found '}'"),
     (r#"{"op":"submit" "kernel":"x"}"#, "expected ',' or '}', found '\"'"),

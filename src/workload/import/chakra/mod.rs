@@ -6,8 +6,9 @@
 mod proto;
 
 use super::file::Input;
-use super::number::{Real, Whole};
+use super::number::{Flag, Real, Whole, or_default};
 use super::sketch::{Places, Sketch, cycles};
+use super::text::Text;
 use super::{Edges, Format, Options, contains};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, WorkloadError};
@@ -25,19 +26,24 @@ const REMEDY: &str =
 struct Node<'a> {
     #[serde(rename = "Id", alias = "id", default)]
     id: Whole,
-    #[serde(rename = "Name", alias = "name", default, borrow)]
-    name: Cow<'a, str>,
-    #[serde(rename = "NodeType", alias = "type", alias = "nodeType", default)]
+    #[serde(rename = "Name", alias = "name", default, borrow, deserialize_with = "or_default")]
+    name: Text<'a>,
+    #[serde(rename = "NodeType", alias = "type", alias = "nodeType", default, deserialize_with = "or_default")]
     kind: NodeType,
-    #[serde(alias = "ctrlDeps", default)]
+    #[serde(alias = "ctrlDeps", default, deserialize_with = "or_default")]
     ctrl_deps: Vec<Whole>,
-    #[serde(alias = "dataDeps", default)]
+    #[serde(alias = "dataDeps", default, deserialize_with = "or_default")]
     data_deps: Vec<Whole>,
-    #[serde(rename = "runtime", alias = "duration_micros", alias = "durationMicros", default)]
+    #[serde(
+        rename = "runtime",
+        alias = "duration_micros",
+        alias = "durationMicros",
+        default,
+        deserialize_with = "or_default"
+    )]
     micros: Real,
-    #[serde(default)]
-    is_cpu_op: Option<bool>,
-    #[serde(alias = "attrs", default, borrow)]
+    is_cpu_op: Option<Flag>,
+    #[serde(alias = "attrs", default, borrow, deserialize_with = "or_default")]
     attr: Vec<Attribute<'a>>,
 }
 
@@ -46,15 +52,16 @@ struct Node<'a> {
 struct Attribute<'a> {
     #[serde(default, borrow)]
     name: Cow<'a, str>,
-    #[serde(rename = "boolVal", alias = "bool_val", default)]
-    is_true: bool,
+    #[serde(rename = "boolVal", alias = "bool_val", default, deserialize_with = "or_default")]
+    is_true: Flag,
 }
 
 impl Node<'_> {
     /// Whether the node ran on the host; it is said beside the other fields or among the attributes.
     fn runs_on_host(&self) -> bool {
         let attribute = || self.attr.iter().find(|attribute| attribute.name == "is_cpu_op");
-        self.is_cpu_op.unwrap_or_else(|| attribute().is_some_and(|attribute| attribute.is_true))
+        let Flag(on_host) = self.is_cpu_op.or_else(|| attribute().map(|found| found.is_true)).unwrap_or_default();
+        on_host
     }
 }
 
@@ -73,7 +80,10 @@ impl<'de> Deserialize<'de> for NodeType {
                 number.map(NodeType).ok_or_else(|| serde::de::Error::custom(format!("unknown node type \"{name}\"")))
             }
             other => {
-                other.as_u64().map(NodeType).ok_or_else(|| serde::de::Error::custom("the node type is not a number"))
+                let number = other.as_f64().and_then(Whole::of);
+                number
+                    .map(|Whole(number)| NodeType(number))
+                    .ok_or_else(|| serde::de::Error::custom("the node type is not a number"))
             }
         }
     }

@@ -45,7 +45,7 @@ fn node(mut wire: Wire<'_>) -> Result<Node<'_>, Fault> {
     while wire.position < wire.end {
         match wire.key()? {
             (1, 0) => node.id.0 = wire.varint()?,
-            (2, 2) => node.name = wire.text()?,
+            (2, 2) => node.name = wire.text()?.into(),
             (3, 0) => node.kind.0 = wire.varint()?,
             (4, form @ (0 | 2)) => wire.numbers(form, |id| node.ctrl_deps.push(super::Whole(id)))?,
             (5, form @ (0 | 2)) => wire.numbers(form, |id| node.data_deps.push(super::Whole(id)))?,
@@ -57,19 +57,19 @@ fn node(mut wire: Wire<'_>) -> Result<Node<'_>, Fault> {
     Ok(node)
 }
 
-/// Field 1 of an attribute is its name; among the values only booleans (27) matter here.
+/// Field 1 of an attribute is its name; among the values only booleans (27) matter here, or whole numbers in their place.
 fn attribute(mut wire: Wire<'_>, node: &mut Node<'_>) -> Result<(), Fault> {
     let (mut name, mut value) = (Cow::default(), None);
     while wire.position < wire.end {
         match wire.key()? {
             (1, 2) => name = wire.text()?,
-            (27, 0) => value = Some(wire.varint()? != 0),
+            (7 | 9 | 11 | 13 | 27, 0) => value = Some(wire.varint()? != 0),
             (_, form) => wire.skip(form)?,
         }
     }
     if name == "is_cpu_op" {
         // A field that is left out has its default value, false.
-        node.is_cpu_op = Some(value.unwrap_or(false));
+        node.is_cpu_op = Some(super::Flag(value.unwrap_or(false)));
     }
     Ok(())
 }

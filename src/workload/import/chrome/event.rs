@@ -1,12 +1,12 @@
 //! Events of a Chrome trace, and how a file gives them.
 
 use super::super::file::Input;
-use super::super::number::Real;
+use super::super::number::{Real, or_default};
+use super::super::text::Text;
 use crate::workload::WorkloadError;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -16,21 +16,21 @@ const REMEDY: &str =
 /// One event; what is not needed is not read.
 #[derive(Deserialize)]
 pub struct Event<'a> {
-    #[serde(default, borrow)]
-    pub ph: Cow<'a, str>,
-    #[serde(default, borrow)]
-    pub name: Cow<'a, str>,
-    #[serde(default, borrow)]
-    pub cat: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub ph: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub name: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub cat: Text<'a>,
+    #[serde(default, deserialize_with = "or_default")]
     pub pid: Key,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub tid: Key,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub id: Key,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub ts: Real,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub dur: Real,
     #[serde(default)]
     pub args: Value,
@@ -125,7 +125,7 @@ fn complete(events: &mut [Event<'_>]) {
                 let end = event.ts.0;
                 let begun = open.get_mut(&(event.pid.clone(), event.tid.clone())).and_then(Vec::pop);
                 if let Some(begun) = begun.map(|begun| &mut events[begun]) {
-                    begun.ph = Cow::Borrowed("X");
+                    begun.ph = Text::from("X");
                     begun.dur = Real((end - begun.ts.0).max(0.0));
                 }
             }

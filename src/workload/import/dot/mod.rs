@@ -14,6 +14,9 @@ use crate::workload::{Cost, Program, WorkloadError};
 use lexer::{Lexer, Token};
 use std::borrow::Cow;
 
+/// Groups are nested at most this deep.
+const MAX_DEPTH: u32 = 100;
+
 /// The format.
 pub struct Dot;
 
@@ -115,29 +118,36 @@ impl<'a> Parser<'a> {
                 return Err("\"{\" is missing behind the name of the graph".into());
             }
         }
-        let mut depth = 1_u64;
-        while depth > 0 {
-            match self.next()? {
-                None => return Err("the file ends before \"}\"; it is cut off".into()),
-                Some(Token::Mark('}')) => depth -= 1,
-                Some(Token::Mark('{')) => depth += 1,
-                Some(Token::Mark(';' | ',')) => {}
-                Some(Token::Id(word)) => self.statement(word)?,
-                Some(_) => return Err("a statement begins with a name; edges from or to groups are not known".into()),
-            }
-        }
-        Ok(())
+        self.statements(0).map(drop)
     }
 
-    /// A node, a chain of edges, an attribute of the graph, defaults, or the beginning of a subgraph.
-    fn statement(&mut self, word: Id<'a>) -> Result<(), String> {
+    /// Statements up to the closing bracket; gives the nodes they name.
+    fn statements(&mut self, depth: u32) -> Result<Vec<usize>, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("groups nested more than {MAX_DEPTH} deep; make the graph flatter"));
+        }
+        let mut named = Vec::new();
+        loop {
+            match self.next()? {
+                None => return Err("the file ends before \"}\"; it is cut off".into()),
+                Some(Token::Mark('}')) => return Ok(named),
+                Some(Token::Mark(';' | ',')) => {}
+                Some(Token::Mark('{')) => {
+                    let group = self.statements(depth + 1)?;
+                    self.edges(group, depth, &mut named)?;
+                }
+                Some(Token::Id(word)) => self.statement(word, depth, &mut named)?,
+                Some(_) => return Err("a statement begins with a name or \"{\"".into()),
+            }
+        }
+    }
+
+    /// A node, a chain of edges, an attribute of the graph, defaults, or a subgraph.
+    fn statement(&mut self, word: Id<'a>, depth: u32, named: &mut Vec<usize>) -> Result<(), String> {
         let is = |known: &str| word.eq_ignore_ascii_case(known);
         if is("subgraph") {
-            self.ahead = self.next()?;
-            if let Some(Token::Id(_)) = self.ahead {
-                self.ahead = None;
-            }
-            return Ok(());
+            let group = self.subgraph(depth)?;
+            return self.edges(group, depth, named).map(drop);
         }
         if (is("graph") || is("node") || is("edge")) && self.attributes(|_, _| Ok(()))? {
             return Ok(());
@@ -145,12 +155,35 @@ impl<'a> Parser<'a> {
         if self.take('=')? {
             return self.id("a value").map(drop);
         }
-        let mut places = vec![self.node(word)?];
+        let place = self.node(word)?;
+        if self.edges(vec![place], depth, named)? { Ok(()) } else { self.node_attributes(place) }
+    }
+
+    /// A subgraph behind its keyword; one without statements only has a name.
+    fn subgraph(&mut self, depth: u32) -> Result<Vec<usize>, String> {
+        self.ahead = self.next()?;
+        if let Some(Token::Id(_)) = self.ahead {
+            self.ahead = None;
+        }
+        if self.take('{')? { self.statements(depth + 1) } else { Ok(Vec::new()) }
+    }
+
+    /// Edges from some nodes to the next ones, and from those to the next; false when there are none.
+    fn edges(&mut self, first: Vec<usize>, depth: u32, named: &mut Vec<usize>) -> Result<bool, String> {
+        named.extend(&first);
+        let (mut producers, mut found) = (first, false);
         loop {
             match self.next()? {
                 Some(Token::Edge { directed: true }) => {
-                    let consumer = self.id("the name of a node")?;
-                    places.push(self.node(consumer)?);
+                    let consumers = self.group(depth)?;
+                    for (&producer, &consumer) in
+                        producers.iter().flat_map(|from| consumers.iter().map(move |to| (from, to)))
+                    {
+                        self.sketch.link(producer, consumer);
+                        self.is_producer[producer] = true;
+                    }
+                    named.extend(&consumers);
+                    (producers, found) = (consumers, true);
                 }
                 Some(Token::Edge { directed: false }) => return Err("\"--\" has no direction; use \"->\"".into()),
                 other => {
@@ -159,20 +192,27 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        for pair in places.windows(2) {
-            self.sketch.link(pair[0], pair[1]);
-            self.is_producer[pair[0]] = true;
-        }
-        if places.len() > 1 {
+        if found {
             let mut sizes = 0;
             self.attributes(|key, _| {
                 sizes += u64::from(key == "size");
                 Ok(())
             })?;
             self.edge_sizes += sizes;
-            return Ok(());
         }
-        self.node_attributes(places[0])
+        Ok(found)
+    }
+
+    /// What an edge leads to: a node, or all nodes of a group.
+    fn group(&mut self, depth: u32) -> Result<Vec<usize>, String> {
+        if self.take('{')? {
+            return self.statements(depth + 1);
+        }
+        let name = self.id("the name of a node")?;
+        if name.eq_ignore_ascii_case("subgraph") {
+            return self.subgraph(depth);
+        }
+        self.node(name).map(|place| vec![place])
     }
 
     /// The place of a node, which is made at its first use. A port behind the name is passed over.

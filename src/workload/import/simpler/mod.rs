@@ -54,7 +54,7 @@ impl Format for Simpler {
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
-        let deps: Deps<'_> = input.json(REMEDY)?;
+        let deps = input.pull(REMEDY, Deps::read)?;
         let companions = Companions::find(input, options)?;
         let names = companions.names.as_ref().map(|names| names.json::<NameMap>(NAMES_REMEDY)).transpose()?;
         let times =

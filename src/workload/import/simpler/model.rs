@@ -1,118 +1,183 @@
 //! The files of the simpler runtime as they are written.
 
 use super::super::number::{Real, Whole};
+use super::super::pull::{Cursor, Fault};
 use super::super::text::Text;
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 
 /// `deps.json`.
-#[derive(serde::Deserialize)]
+#[derive(Default)]
 pub struct Deps<'a> {
-    #[serde(borrow)]
     pub tasks: Vec<Task<'a>>,
-    #[serde(default, borrow)]
     pub tensors: Vec<Tensor<'a>>,
-    #[serde(default, borrow)]
-    pub edges: Vec<Edge<'a>>,
+    pub edges: Vec<Edge>,
 }
 
 /// A task: which kernels it runs on cube and vectors (-1 is none), and its arguments.
-#[derive(serde::Deserialize)]
+#[derive(Default)]
 pub struct Task<'a> {
     pub task_id: Whole,
-    #[serde(borrow)]
-    pub scope: Option<Text<'a>>,
-    #[serde(default)]
+    pub is_manual: bool,
     pub early_dispatch: bool,
-    #[serde(default)]
     pub kernel_ids: Vec<i64>,
     pub block_num: Option<Whole>,
-    #[serde(default, borrow)]
     pub args: Vec<Arg<'a>>,
 }
 
 /// An argument; offsets, shape and strides count elements.
-#[derive(serde::Deserialize)]
+#[derive(Default)]
 pub struct Arg<'a> {
-    #[serde(rename = "type", borrow)]
-    pub kind: Text<'a>,
+    pub kind: Cow<'a, str>,
     pub tensor_id: Option<Whole>,
-    #[serde(borrow)]
-    pub dtype: Option<Text<'a>>,
-    #[serde(default)]
+    pub dtype: Option<Cow<'a, str>>,
     pub shape: Vec<Whole>,
     pub start_offset: Option<Whole>,
-    #[serde(default)]
     pub strides: Vec<Whole>,
 }
 
 /// Memory that arguments name.
-#[derive(serde::Deserialize)]
+#[derive(Default)]
 pub struct Tensor<'a> {
     pub tensor_id: Whole,
     pub buffer_addr: Whole,
-    #[serde(borrow)]
-    pub dtype: Option<Text<'a>>,
+    pub dtype: Option<Cow<'a, str>>,
     pub buffer_numel: Option<Whole>,
 }
 
 /// A dependency that the runtime found.
-#[derive(serde::Deserialize)]
-pub struct Edge<'a> {
+#[derive(Default)]
+pub struct Edge {
     pub pred: Whole,
     pub succ: Whole,
-    #[serde(borrow)]
-    pub source: Option<Text<'a>>,
-    flags: Option<Flags>,
     pub tensor_id: Option<Whole>,
-}
-
-/// What an edge is for, from a list of words.
-#[derive(Clone, Copy)]
-struct Flags {
-    wait: bool,
-}
-
-impl<'de> Deserialize<'de> for Flags {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flags, D::Error> {
-        deserializer.deserialize_seq(FlagsVisitor)
-    }
-}
-
-struct FlagsVisitor;
-
-impl<'de> Visitor<'de> for FlagsVisitor {
-    type Value = Flags;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of flags such as \"wait\"")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Flags, A::Error> {
-        let mut flags = Flags { wait: false };
-        while let Some(flag) = list.next_element::<Text<'_>>()? {
-            flags.wait |= &*flag == "wait";
-        }
-        Ok(flags)
-    }
-}
-
-impl Edge<'_> {
-    /// Whether the consumer waits; other edges only keep memory alive.
-    pub fn waits(&self) -> bool {
-        self.flags.is_none_or(|flags| flags.wait)
-    }
-
     /// Whether the producer made the tensor.
-    pub fn is_creator(&self) -> bool {
-        self.source.as_deref() == Some("creator")
-    }
-
+    pub is_creator: bool,
     /// Whether the program asked for it.
-    pub fn is_explicit(&self) -> bool {
-        self.source.as_deref() == Some("explicit")
+    pub is_explicit: bool,
+    /// Whether the consumer does not wait; such edges only keep memory alive.
+    pub only_retains: bool,
+}
+
+impl<'a> Deps<'a> {
+    /// Reads the whole file.
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Deps<'a>, Fault> {
+        let (mut deps, mut has_tasks) = (Deps::default(), false);
+        cursor.object(|cursor, key| match key {
+            "tasks" => {
+                has_tasks = true;
+                cursor.list(|cursor| Task::read(cursor).map(|task| deps.tasks.push(task)))
+            }
+            "tensors" => cursor.list(|cursor| Tensor::read(cursor).map(|tensor| deps.tensors.push(tensor))),
+            "edges" => cursor.list(|cursor| Edge::read(cursor).map(|edge| deps.edges.push(edge))),
+            _ => cursor.pass(),
+        })?;
+        if has_tasks { Ok(deps) } else { Err("no \"tasks\"".into()) }
     }
+}
+
+impl<'a> Task<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Task<'a>, Fault> {
+        let (mut task, mut id) = (Task::default(), None);
+        cursor.object(|cursor, key| {
+            match key {
+                "task_id" => id = cursor.whole()?,
+                "scope" => task.is_manual = cursor.text()?.as_deref() == Some("manual"),
+                "early_dispatch" => task.early_dispatch = cursor.flag()?,
+                "kernel_ids" => cursor.list(|cursor| {
+                    task.kernel_ids.push(cursor.signed("a number of 64 bits")?);
+                    Ok(())
+                })?,
+                "block_num" => task.block_num = cursor.whole()?,
+                "args" => cursor.list(|cursor| Arg::read(cursor).map(|arg| task.args.push(arg)))?,
+                _ => cursor.pass()?,
+            }
+            Ok(())
+        })?;
+        task.task_id = id.ok_or("a task without \"task_id\"")?;
+        Ok(task)
+    }
+}
+
+impl<'a> Arg<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Fault> {
+        let mut arg = Arg::default();
+        let numbers = |cursor: &mut Cursor<'a>, into: &mut Vec<Whole>| {
+            cursor.list(|cursor| {
+                into.extend(cursor.whole()?);
+                Ok(())
+            })
+        };
+        cursor.object(|cursor, key| {
+            match key {
+                "type" => arg.kind = cursor.text()?.unwrap_or_default(),
+                "tensor_id" => arg.tensor_id = cursor.whole()?,
+                "dtype" => arg.dtype = cursor.text()?,
+                "shape" => numbers(cursor, &mut arg.shape)?,
+                "start_offset" => arg.start_offset = cursor.whole()?,
+                "strides" => numbers(cursor, &mut arg.strides)?,
+                _ => cursor.pass()?,
+            }
+            Ok(())
+        })?;
+        if arg.kind.is_empty() { Err("an argument without \"type\"".into()) } else { Ok(arg) }
+    }
+}
+
+impl<'a> Tensor<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Tensor<'a>, Fault> {
+        let (mut tensor, mut id, mut address) = (Tensor::default(), None, None);
+        cursor.object(|cursor, key| {
+            match key {
+                "tensor_id" => id = cursor.whole()?,
+                "buffer_addr" => address = cursor.whole()?,
+                "dtype" => tensor.dtype = cursor.text()?,
+                "buffer_numel" => tensor.buffer_numel = cursor.whole()?,
+                _ => cursor.pass()?,
+            }
+            Ok(())
+        })?;
+        tensor.tensor_id = id.ok_or("a tensor without \"tensor_id\"")?;
+        tensor.buffer_addr = address.ok_or_else(|| format!("tensor {} without \"buffer_addr\"", tensor.tensor_id.0))?;
+        Ok(tensor)
+    }
+}
+
+impl Edge {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Edge, Fault> {
+        let (mut edge, mut ends) = (Edge::default(), (None, None));
+        cursor.object(|cursor, key| {
+            match key {
+                "pred" => ends.0 = cursor.whole()?,
+                "succ" => ends.1 = cursor.whole()?,
+                "source" => {
+                    let source = cursor.text()?;
+                    edge.is_creator = source.as_deref() == Some("creator");
+                    edge.is_explicit = source.as_deref() == Some("explicit");
+                }
+                "flags" => edge.only_retains = !waits(cursor)?,
+                "tensor_id" => edge.tensor_id = cursor.whole()?,
+                _ => cursor.pass()?,
+            }
+            Ok(())
+        })?;
+        edge.pred = ends.0.ok_or("an edge without \"pred\"")?;
+        edge.succ = ends.1.ok_or("an edge without \"succ\"")?;
+        Ok(edge)
+    }
+}
+
+/// Whether a list of flags says that the consumer waits; without a list it does.
+fn waits(cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
+    if cursor.null() {
+        return Ok(true);
+    }
+    let mut waits = false;
+    cursor.array(|cursor| {
+        waits |= cursor.text()?.as_deref() == Some("wait");
+        Ok(())
+    })?;
+    Ok(waits)
 }
 
 /// `name_map.json`.
@@ -123,21 +188,49 @@ pub struct NameMap {
 }
 
 /// `chip_swimlane_records.json`, as much of it as tells durations.
-#[derive(serde::Deserialize)]
+#[derive(Default)]
 pub struct Records<'a> {
-    #[serde(borrow)]
-    pub metadata: Metadata<'a>,
-    /// Core, task, register id, start, end, and more.
-    #[serde(default)]
-    pub aicore_tasks: Vec<Vec<Whole>>,
+    /// Ticks a second.
+    pub clock: Real,
+    /// What each core is.
+    pub cores: Vec<Cow<'a, str>>,
+    /// Core, task, register id, start and end; what follows in the file is passed over.
+    pub runs: Vec<[u64; 5]>,
 }
 
-/// What the records were measured with.
-#[derive(serde::Deserialize)]
-pub struct Metadata<'a> {
-    pub clock_freq_hz: Real,
-    #[serde(default, borrow)]
-    pub core_types: Vec<Text<'a>>,
+impl<'a> Records<'a> {
+    /// Reads the whole file.
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Records<'a>, Fault> {
+        let (mut records, mut clock) = (Records::default(), None);
+        cursor.object(|cursor, key| match key {
+            "metadata" => cursor.fields(|cursor, key| match key {
+                "clock_freq_hz" => cursor.real().map(|hertz| clock = hertz),
+                "core_types" => cursor.list(|cursor| {
+                    records.cores.push(cursor.text()?.unwrap_or_default());
+                    Ok(())
+                }),
+                _ => cursor.pass(),
+            }),
+            "aicore_tasks" => cursor.list(|cursor| run(cursor).map(|run| records.runs.push(run))),
+            _ => cursor.pass(),
+        })?;
+        records.clock = clock.ok_or("no \"metadata\" with \"clock_freq_hz\"")?;
+        Ok(records)
+    }
+}
+
+/// The first five numbers of an entry of `aicore_tasks`.
+fn run(cursor: &mut Cursor<'_>) -> Result<[u64; 5], Fault> {
+    let (mut run, mut count) = ([0; 5], 0);
+    cursor.array(|cursor| {
+        match run.get_mut(count) {
+            Some(number) => *number = cursor.whole()?.unwrap_or_default().0,
+            None => cursor.pass()?,
+        }
+        count += 1;
+        Ok(())
+    })?;
+    if count < run.len() { Err(format!("an entry of aicore_tasks has {count} numbers")) } else { Ok(run) }
 }
 
 /// A line of `scope_stats.jsonl` behind the first.

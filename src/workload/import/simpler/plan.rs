@@ -42,7 +42,7 @@ struct Counts {
 impl<'a> Plan<'a> {
     pub fn new(deps: &'a Deps<'a>, input: &Input, infer: bool) -> Plan<'a> {
         let mut created: FastMap<u64, Vec<u64>> = FastMap::default();
-        for edge in deps.edges.iter().filter(|edge| edge.is_creator()) {
+        for edge in deps.edges.iter().filter(|edge| edge.is_creator) {
             created.entry(edge.pred.0).or_default().extend(edge.tensor_id.map(|Whole(tensor)| tensor));
         }
         for tensors in created.values_mut() {
@@ -148,19 +148,19 @@ impl<'a> Plan<'a> {
     /// Adds the recorded edges. When edges are inferred, only those that the program asked for and those of manual scopes.
     pub fn edges(&mut self) -> Result<(), String> {
         let manual: BTreeSet<u64> =
-            self.deps.tasks.iter().filter(|task| is_manual(task)).map(|task| task.task_id.0).collect();
+            self.deps.tasks.iter().filter(|task| task.is_manual).map(|task| task.task_id.0).collect();
         for edge in &self.deps.edges {
             let (producer, consumer) = self.ends(edge)?;
-            if !edge.waits() {
+            if edge.only_retains {
                 self.counts.retained += 1;
-            } else if !self.infer || edge.is_explicit() || manual.contains(&edge.succ.0) {
+            } else if !self.infer || edge.is_explicit || manual.contains(&edge.succ.0) {
                 self.sketch.link(producer, consumer);
             }
         }
         Ok(())
     }
 
-    fn ends(&self, edge: &Edge<'_>) -> Result<(usize, usize), String> {
+    fn ends(&self, edge: &Edge) -> Result<(usize, usize), String> {
         let [producer, consumer] = [edge.pred.0, edge.succ.0].map(Home::of);
         let to = self.places.named(&edge.succ.0, format_args!("an edge from task {producer}"))?;
         Ok((self.places.named(&edge.pred.0, format_args!("an edge to task {consumer}"))?, to))
@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
         let created: BTreeSet<u64> = self.created.values().flatten().copied().collect();
         let created: BTreeSet<u64> =
             created.iter().filter_map(|tensor| self.tensors.get(tensor)).map(|tensor| tensor.buffer_addr.0).collect();
-        for task in self.deps.tasks.iter().filter(|task| !is_manual(task)) {
+        for task in self.deps.tasks.iter().filter(|task| !task.is_manual) {
             let place = self.places.find(&task.task_id.0).expect("every task was added");
             for arg in &task.args {
                 self.region(arg, place, &created)
@@ -234,10 +234,6 @@ impl<'a> Plan<'a> {
     pub fn finish(self) -> (Sketch, Vec<Home>) {
         (self.sketch, self.homes)
     }
-}
-
-fn is_manual(task: &Task<'_>) -> bool {
-    task.scope.as_deref() == Some("manual")
 }
 
 fn buffer_name(tensor: &Tensor<'_>) -> String {

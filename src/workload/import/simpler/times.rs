@@ -28,21 +28,18 @@ pub struct Times {
 impl Times {
     /// Reads the records; their clock is converted to `cycles_per_us`.
     pub fn read(input: &Input, cycles_per_us: f64) -> Result<Times, WorkloadError> {
-        let records: Records<'_> = input.json(REMEDY)?;
-        let Real(clock) = records.metadata.clock_freq_hz;
+        let records = input.pull(REMEDY, Records::read)?;
+        let Real(clock) = records.clock;
         if clock <= 0.0 {
             return Err(input.error(format!("metadata.clock_freq_hz = {clock}; it must be above 0")));
         }
         let mut runs: FastMap<u64, Runs> = FastMap::default();
-        for row in &records.aicore_tasks {
-            let [core, task, _, start, end, ..] = row[..] else {
-                return Err(input.error(format!("an entry of aicore_tasks has {} numbers; {REMEDY}", row.len())));
+        for &[core, task, _, start, end] in &records.runs {
+            let Some(ticks) = end.checked_sub(start) else {
+                return Err(input.error(format!("task {task} ends at {end} before it starts at {start}")));
             };
-            let Some(ticks) = end.0.checked_sub(start.0) else {
-                return Err(input.error(format!("task {} ends at {} before it starts at {}", task.0, end.0, start.0)));
-            };
-            let is_cube = records.metadata.core_types.get(core.0 as usize).is_some_and(|kind| &**kind == "aic");
-            let known = runs.entry(task.0).or_default();
+            let is_cube = records.cores.get(core as usize).is_some_and(|kind| kind == "aic");
+            let known = runs.entry(task).or_default();
             let (sum, count) = if is_cube { &mut known.cube } else { &mut known.vector };
             *sum = sum.saturating_add(ticks);
             *count += 1;

@@ -1,26 +1,32 @@
-//! A set of nodes that knows its smallest one: words of 64 bits, and words over words up to a single one.
+//! A set of numbers that knows its smallest one: words of 64 bits, and words over words up to a single one.
 
 /// A set of numbers below a limit.
-pub(super) struct NodeSet {
+pub(super) struct NumberSet {
     /// The members, then for each level which words of the level before are not empty.
     levels: Vec<Vec<u64>>,
     len: usize,
 }
 
-impl NodeSet {
-    pub fn new(limit: usize) -> NodeSet {
+impl NumberSet {
+    pub fn new(limit: usize) -> NumberSet {
         let mut levels = vec![vec![0; limit.div_ceil(64).max(1)]];
         while let Some(last) = levels.last().filter(|last| last.len() > 1) {
             levels.push(vec![0; last.len().div_ceil(64)]);
         }
-        NodeSet { levels, len: 0 }
+        NumberSet { levels, len: 0 }
     }
 
     pub fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
+    pub fn contains(&self, number: u32) -> bool {
+        self.levels[0][number as usize / 64] >> (number % 64) & 1 == 1
+    }
+
     /// Puts in a number that is not in it.
+    #[inline]
     pub fn insert(&mut self, mut number: u32) {
         self.len += 1;
         for level in &mut self.levels {
@@ -35,6 +41,7 @@ impl NodeSet {
     }
 
     /// Takes out a number that is in it.
+    #[inline]
     pub fn remove(&mut self, mut number: u32) {
         self.len -= 1;
         for level in &mut self.levels {
@@ -48,6 +55,7 @@ impl NodeSet {
     }
 
     /// The smallest member.
+    #[inline]
     pub fn first(&self) -> Option<u32> {
         if self.len == 0 {
             return None;
@@ -68,16 +76,17 @@ impl NodeSet {
 
 #[cfg(test)]
 mod tests {
-    use super::NodeSet;
+    use super::NumberSet;
     use std::collections::BTreeSet;
 
     #[test]
     fn it_agrees_with_a_set_of_the_standard_library() {
         for limit in [0, 1, 64, 65, 5_000, 300_000] {
-            let (mut set, mut known, mut seed) = (NodeSet::new(limit), BTreeSet::new(), 7_u64);
+            let (mut set, mut known, mut seed) = (NumberSet::new(limit), BTreeSet::new(), 7_u64);
             for _ in 0..2_000.min(limit * 20) {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let number = ((seed >> 33) % limit as u64) as u32;
+                assert_eq!(set.contains(number), known.contains(&number));
                 if known.insert(number) {
                     set.insert(number);
                 } else {

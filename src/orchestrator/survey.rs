@@ -1,0 +1,65 @@
+//! Reads a program to see all its dependencies: nothing runs and nothing is ever consumed, so that no window is needed.
+
+use super::segments::Access;
+use super::{Orchestrator, Step, each_conflict};
+use crate::error::RunError;
+use crate::id::TaskId;
+use crate::window::NONE;
+use crate::workload::Operation;
+
+/// A program being read.
+pub struct Survey {
+    /// Its task at hand.
+    pub orchestrator: Orchestrator,
+    /// By task: one more than the last task that depends on it.
+    marks: Vec<u64>,
+}
+
+impl Survey {
+    /// At the first operation of a program of at most `n_tasks` tasks.
+    #[must_use]
+    pub fn new(orchestrator: Orchestrator, n_tasks: u64) -> Survey {
+        Survey { orchestrator, marks: vec![0; n_tasks as usize] }
+    }
+
+    /// Reads the next operation. A task's cost and type are settled, and its producers are added to `producers`, each once and
+    /// in the order in which they are found.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::read`].
+    #[inline]
+    pub fn read(&mut self, producers: &mut Vec<TaskId>) -> Result<Step, RunError> {
+        let Survey { orchestrator, marks } = self;
+        loop {
+            match orchestrator.source.next(&mut orchestrator.task)? {
+                None => return Ok(Step::Done),
+                Some(Operation::Buffer { buffer, .. }) => orchestrator.map.bind(buffer),
+                Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
+                Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
+                Some(Operation::Submit) => break,
+            }
+        }
+        orchestrator.resolve()?;
+        let consumer = orchestrator.next;
+        let mut found = |producer: TaskId| {
+            let is_new = std::mem::replace(&mut marks[producer.0 as usize], consumer.0 + 1) <= consumer.0;
+            if is_new {
+                producers.push(producer);
+            }
+        };
+        // A task that is still to come is no producer.
+        orchestrator.task.deps.iter().filter(|&&dep| dep < consumer).for_each(|&dep| found(dep));
+        if orchestrator.has_regions {
+            let Orchestrator { task, map, rules, .. } = &*orchestrator;
+            each_conflict(task, map, rules.machine.rules.hazards, |access| {
+                if access.slot != NONE {
+                    found(access.task);
+                }
+            });
+            // Anything but NONE is somebody.
+            orchestrator.enter_accesses(Access { task: consumer, slot: 0, path: 0 });
+        }
+        orchestrator.next.0 += 1;
+        Ok(Step::Submit)
+    }
+}
