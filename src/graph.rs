@@ -235,7 +235,7 @@ fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
     }
 }
 
-fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
+pub(crate) fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
     let (mut source, mut task, mut count) = (workload.open()?, Submit::default(), 0);
     if let Some(known) = source.n_tasks() {
         return Ok(known);

@@ -43,7 +43,7 @@ pub fn misfits(holding: &Holding, machine: &Machine) -> Vec<Misfit> {
     for ring in 0..holding.allocations.len() {
         if let Some(allocation) = holding.misfit(ring, limits.heap, Tail::AtOldest) {
             let moment = &holding.moments[allocation.task.0 as usize];
-            let needed = holding.smallest_heap(limits.heap, Tail::AtOldest);
+            let needed = holding.smallest_heap(limits.heap, Tail::AtOldest, u64::MAX);
             let scope = moment.scope.filter(|_| allocation.bytes <= limits.heap);
             add(Misfit {
                 scope,

@@ -125,14 +125,17 @@ impl Holding {
         let heap = u128::from(heap);
         let list = &self.allocations[ring];
         let mut bases: Vec<u128> = Vec::with_capacity(list.len());
-        let mut top = 0_u128;
+        // The end of the last piece, and how far it lies behind the last multiple of the heap.
+        let (mut top, mut offset) = (0_u128, 0_u128);
         for (index, allocation) in list.iter().enumerate() {
             let bytes = u128::from(allocation.bytes);
             if bytes > heap {
                 return Some(allocation);
             }
-            let offset = top % heap;
-            let base = if offset + bytes > heap { top - offset + heap } else { top };
+            if offset + bytes > heap {
+                (top, offset) = (top - offset + heap, 0);
+            }
+            let base = top;
             bases.push(base);
             let oldest = allocation.oldest;
             let free_before = match tail {
@@ -141,7 +144,7 @@ impl Holding {
                 }
                 Tail::AtOldest | Tail::BehindPrevious => bases[oldest],
             };
-            top = base + bytes;
+            (top, offset) = (base + bytes, offset + bytes);
             if top - free_before > heap {
                 return Some(allocation);
             }
@@ -150,15 +153,34 @@ impl Holding {
     }
 
     /// The smallest size from `from` on, in steps of what all allocations are multiples of, that no allocation of any ring
-    /// rules out.
+    /// rules out; after `most` sizes that were, the next one, whatever it is.
     #[must_use]
-    pub fn smallest_heap(&self, from: u64, tail: Tail) -> u64 {
+    pub fn smallest_heap(&self, from: u64, tail: Tail, most: u64) -> u64 {
         let step = self.heap_step();
-        let mut heap = from.next_multiple_of(step).max(step);
-        while (0..self.allocations.len()).any(|ring| self.misfit(ring, heap, tail).is_some()) {
+        let mut heap = from.max(self.most_bytes()).next_multiple_of(step).max(step);
+        let is_ruled_out = |heap| (0..self.allocations.len()).any(|ring| self.misfit(ring, heap, tail).is_some());
+        let mut ruled_out = 0;
+        while ruled_out < most && is_ruled_out(heap) {
             heap += step;
+            ruled_out += 1;
         }
         heap
+    }
+
+    /// The most bytes of pieces that are in use for certain in a ring, gaps aside.
+    fn most_bytes(&self) -> u64 {
+        let of_ring = |list: &Vec<Allocation>| {
+            let mut ends = Vec::with_capacity(list.len() + 1);
+            ends.push(0_u64);
+            let mut most = 0;
+            for allocation in list {
+                let end = ends[ends.len() - 1].saturating_add(allocation.bytes);
+                ends.push(end);
+                most = most.max(end - ends[allocation.oldest]);
+            }
+            most
+        };
+        self.allocations.iter().map(of_ring).max().unwrap_or(0)
     }
 
     /// What the sizes of all allocations are multiples of. A heap behaves as one of the next smaller multiple: pieces lie at

@@ -1,10 +1,9 @@
-//! Explains a run that got stuck, and finds the sizes with which it would have finished.
+//! Explains a run that got stuck.
 
-use super::RunError;
-use crate::config::{Limits, Machine};
+use crate::config::{Machine, ScopeHold};
 use crate::id::{Symbol, TaskId};
-use crate::orchestrator::Orchestrator;
-use crate::report::{Deadlock, OldestTask, Report, ScopeFact};
+use crate::orchestrator::{Orchestrator, Scope};
+use crate::report::{Deadlock, OldestTask, ScopeFact};
 use crate::sync::{Sharing, Word};
 use crate::window::{NONE, Resource, SlotRef, State, Window};
 use std::collections::BTreeMap;
@@ -38,6 +37,8 @@ pub(super) fn explain<S: Sharing>(scene: &Scene<'_, S>) -> Deadlock {
         Some(Resource::Deps) => (limits.deps, ring.deps_used(), needs.deps),
         Some(Resource::Tensors) => (limits.tensors, window.tensors(), needs.tensors),
     };
+    let lives_in = if blocked == Some(Resource::Tensors) { oldest_holder(window) } else { Some(ring_index) };
+    let oldest_alive = lives_in.and_then(|ring| oldest_in(window, ring));
     Deadlock {
         resource: blocked.map_or("policy", Resource::name).into(),
         ring: ring_index,
@@ -48,17 +49,31 @@ pub(super) fn explain<S: Sharing>(scene: &Scene<'_, S>) -> Deadlock {
         current: ring.submitted(),
         last_task_alive: ring.retired(),
         size,
+        spare: if blocked == Some(Resource::Window) { limits.spare } else { 0 },
         used,
         wanted,
-        oldest: (ring.retired() < ring.submitted()).then(|| oldest(scene, window.at(ring_index, ring.retired()))),
+        oldest: oldest_alive.map(|slot| oldest(scene, slot)),
         needed: BTreeMap::new(),
+        is_smallest: false,
     }
 }
 
 /// The first ring with a task that is not retired.
 fn stuck_ring<S: Sharing>(window: &Window<S>) -> u32 {
-    let is_stuck = |&ring: &u32| window.ring(ring).retired() < window.ring(ring).submitted();
-    (0..window.n_rings()).find(is_stuck).unwrap_or(0)
+    (0..window.n_rings()).find(|&ring| oldest_in(window, ring).is_some()).unwrap_or(0)
+}
+
+/// The slot of the oldest task alive in a ring.
+fn oldest_in<S: Sharing>(window: &Window<S>, ring: u32) -> Option<SlotRef> {
+    let position = window.ring(ring).retired();
+    (position < window.ring(ring).submitted()).then(|| window.at(ring, position))
+}
+
+/// The ring whose oldest task alive is the oldest of all those that keep tensor-map entries, which all rings share. A ring
+/// retires in order, so its oldest task keeps the entries of all others in it.
+fn oldest_holder<S: Sharing>(window: &Window<S>) -> Option<u32> {
+    let holders = (0..window.n_rings()).filter(|&ring| window.ring(ring).tensors_used() > 0);
+    holders.min_by_key(|&ring| oldest_in(window, ring).map(task_in(window)))
 }
 
 fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
@@ -117,161 +132,13 @@ fn consumers<S: Sharing>(window: &Window<S>, producer: SlotRef) -> Vec<SlotRef> 
 
 /// The open scopes that hold the task in a slot.
 fn scopes_holding<S: Sharing>(scene: &Scene<'_, S>, slot: SlotRef) -> Vec<ScopeFact> {
-    let holds = |scope: &&crate::orchestrator::Scope| scope.holds(scene.window, slot);
-    let open = scene.orchestrator.scopes().iter();
-    let enclosing = scene.machine.rules.scope_hold == crate::config::ScopeHold::Enclosing;
-    let innermost = open.clone().position(|scope| holds(&scope));
-    let Some(innermost) = innermost else { return Vec::new() };
-    let outermost = if enclosing { 0 } else { innermost };
-    let fact = |(index, scope): (usize, &crate::orchestrator::Scope)| ScopeFact {
-        depth: index as u32 + 1,
-        line: scope.line,
-        tasks: scope.tasks,
-    };
-    open.enumerate().take(innermost + 1).skip(outermost).map(fact).collect()
-}
-
-/// Runs the same workload under the same policy on another machine.
-type Run<'a> = dyn Fn(&Machine) -> Result<Report, RunError> + 'a;
-
-/// The smallest sizes with which the run finishes, found by running it. Whatever lacks beside the first resource is raised
-/// too; each answer is the smallest with the ones before it in place. Empty when no size helps.
-///
-/// # Errors
-/// When the workload cannot be read again.
-pub(super) fn needed(machine: &Machine, run: &Run<'_>) -> Result<BTreeMap<String, u64>, RunError> {
-    let mut roomy = machine.clone();
-    let mut raised = Vec::new();
-    while let Some(resource) = lacking(&roomy, run)? {
-        let Some(kind) = Kind::of(&resource).filter(|kind| kind.can_grow(&roomy.limits)) else {
-            return Ok(BTreeMap::new());
-        };
-        let larger = kind.larger(&roomy.limits);
-        kind.set(&mut roomy.limits, larger);
-        if !raised.contains(&kind) {
-            raised.push(kind);
-        }
-    }
-    // Making one smaller can make less of another enough, so go round until nothing shrinks.
-    let mut shrinks = true;
-    while shrinks {
-        shrinks = false;
-        for &kind in &raised {
-            let size = smallest(&roomy, kind, kind.value(&machine.limits), run)?;
-            shrinks |= raised.len() > 1 && size != kind.value(&roomy.limits);
-            kind.set(&mut roomy.limits, size);
-        }
-    }
-    let differs = |kind: &&Kind| kind.value(&roomy.limits) != kind.value(&machine.limits);
-    Ok(raised.iter().filter(differs).map(|kind| (kind.key().to_string(), kind.value(&roomy.limits))).collect())
-}
-
-/// What a run on `machine` gets stuck on, if it does.
-fn lacking(machine: &Machine, run: &Run<'_>) -> Result<Option<String>, RunError> {
-    match run(machine) {
-        Ok(report) => Ok(report.deadlock.map(|deadlock| deadlock.resource)),
-        Err(RunError::TooLarge { resource, .. }) => Ok(Some(resource.name().into())),
-        Err(error) => Err(error),
-    }
-}
-
-/// The smallest size from `given` on with which a run on `machine`, which finishes, still finishes.
-fn smallest(machine: &Machine, kind: Kind, given: u64, run: &Run<'_>) -> Result<u64, RunError> {
-    let mut trial = machine.clone();
-    let mut finishes = |size: u64| -> Result<bool, RunError> {
-        kind.set(&mut trial.limits, size);
-        Ok(lacking(&trial, run)?.is_none())
-    };
-    if finishes(given)? {
-        return Ok(given);
-    }
-    let (mut low, mut high) = (kind.steps(given), kind.steps(kind.value(&machine.limits)));
-    if high > low + 1 && !finishes(kind.size(high - 1))? {
-        return Ok(kind.size(high));
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if finishes(kind.size(middle))? { high = middle } else { low = middle }
-    }
-    Ok(kind.size(high))
-}
-
-/// A size that can be raised.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Window,
-    Heap,
-    Deps,
-    Tensors,
-}
-
-impl Kind {
-    fn of(resource: &str) -> Option<Kind> {
-        match resource {
-            "window" => Some(Kind::Window),
-            "heap" => Some(Kind::Heap),
-            "deps" => Some(Kind::Deps),
-            "tensors" => Some(Kind::Tensors),
-            _ => None,
-        }
-    }
-
-    fn key(self) -> &'static str {
-        match self {
-            Kind::Window => "limits.window",
-            Kind::Heap => "limits.heap",
-            Kind::Deps => "limits.deps",
-            Kind::Tensors => "limits.tensors",
-        }
-    }
-
-    fn value(self, limits: &Limits) -> u64 {
-        match self {
-            Kind::Window => limits.window,
-            Kind::Heap => limits.heap,
-            Kind::Deps => limits.deps,
-            Kind::Tensors => limits.tensors,
-        }
-    }
-
-    fn set(self, limits: &mut Limits, size: u64) {
-        match self {
-            Kind::Window => limits.window = size,
-            Kind::Heap => limits.heap = size,
-            Kind::Deps => limits.deps = size,
-            Kind::Tensors => limits.tensors = size,
-        }
-    }
-
-    fn larger(self, limits: &Limits) -> u64 {
-        match self {
-            Kind::Window => limits.window * 2,
-            Kind::Heap | Kind::Deps | Kind::Tensors => self.value(limits).saturating_mul(4).max(64),
-        }
-    }
-
-    fn can_grow(self, limits: &Limits) -> bool {
-        match self {
-            Kind::Window => limits.window * u64::from(limits.rings) < 1 << 30,
-            Kind::Heap => limits.heap < 1 << 60,
-            Kind::Deps | Kind::Tensors => self.value(limits) < 1 << 30,
-        }
-    }
-
-    /// Position of a size on the scale on which it is searched: powers of two, 64 bytes, or single entries.
-    fn steps(self, size: u64) -> u64 {
-        match self {
-            Kind::Window => u64::from(size.trailing_zeros()),
-            Kind::Heap => size / 64,
-            Kind::Deps | Kind::Tensors => size,
-        }
-    }
-
-    fn size(self, steps: u64) -> u64 {
-        match self {
-            Kind::Window => 1 << steps,
-            Kind::Heap => steps * 64,
-            Kind::Deps | Kind::Tensors => steps,
-        }
+    let open = scene.orchestrator.scopes();
+    let Some(innermost) = open.iter().position(|scope| scope.holds(scene.window, slot)) else { return Vec::new() };
+    let fact = |outer: usize, tasks: u64| ScopeFact { depth: outer as u32 + 1, line: open[outer].line, tasks };
+    let own = |scope: &Scope| scope.tasks;
+    match scene.machine.rules.scope_hold {
+        ScopeHold::Innermost => vec![fact(innermost, own(&open[innermost]))],
+        // A scope also holds what is in the lists of the open scopes inside it.
+        ScopeHold::Enclosing => (0..=innermost).map(|outer| fact(outer, open[outer..].iter().map(own).sum())).collect(),
     }
 }

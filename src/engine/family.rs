@@ -77,6 +77,11 @@ impl Family {
         Some(child)
     }
 
+    /// The child that is released next.
+    pub(super) fn next_child(&self) -> Option<SlotRef> {
+        self.due.peek().map(|&Reverse((.., child))| child)
+    }
+
     #[inline]
     pub(super) fn next_release(&self) -> Option<u64> {
         self.due.peek().map(|&Reverse((at, ..))| at)

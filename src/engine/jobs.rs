@@ -149,8 +149,8 @@ impl Jobs {
         self.next_end
     }
 
-    /// Whether no job is in progress.
-    pub(super) fn all_wait(&self) -> bool {
-        self.running.is_empty()
+    /// The job in progress that started first.
+    pub(super) fn first_running(&self) -> Option<Job> {
+        self.running.first().map(|running| running.job)
     }
 }

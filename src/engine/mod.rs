@@ -58,7 +58,7 @@ pub fn run_with(
 ) -> Result<Report, RunError> {
     let mut report = simulate_with(workload, machine, choice, observer)?;
     if let Some(deadlock) = &mut report.deadlock {
-        deadlock.needed = deadlock::needed(machine, &|trial| simulate_with(workload, trial, choice, &mut ()))?;
+        crate::size::fill_needed(deadlock, workload, machine, choice)?;
     }
     Ok(report)
 }

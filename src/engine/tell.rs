@@ -38,7 +38,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     /// A job as observers are told of it.
     #[inline]
-    fn describe(&self, job: Job) -> SchedulerJob {
+    pub(super) fn describe(&self, job: Job) -> SchedulerJob {
         let (kind, slot, worker) = match job {
             Job::Admit(slot) => (JobKind::Admit, slot, None),
             Job::Join(slot) => (JobKind::Complete, slot, None),

@@ -7,8 +7,8 @@
 //! ```
 
 use super::adaptive::Adaptive;
-use super::clerk::{Clerk, Duty};
-use super::deadlock::{Scene, explain};
+use super::clerk::{Action, Clerk, Duty};
+use super::deadlock::{Scene, explain, name_of};
 use super::ends::Ends;
 use super::family::Family;
 use super::follow_up::Lists;
@@ -166,16 +166,26 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
     pub(super) fn check_clock(&self) -> Result<(), RunError> {
-        let waits = matches!(self.clerk.stage, Duty::Wait(_) | Duty::Pay(..));
-        if !self.ends.has_endless() && self.jobs.all_wait() && !waits {
-            return Ok(());
-        }
         let endless = self.floor.workers().iter().find(|worker| !worker.is_free && worker.block_end() == u64::MAX);
-        let task = endless.map_or_else(
-            || format!("task {}", self.orchestrator.next_task()),
-            |worker| format!("task {}", self.window.slot(worker.block.slot).task()),
-        );
-        Err(RunError::Task(format!("{task}: the run passes cycle 2^64 - 1; use smaller cycles, costs or submit_at")))
+        let ended_by = endless.filter(|_| self.ends.has_endless()).map(|worker| worker.block.slot);
+        let slot = ended_by
+            .or_else(|| self.family.next_child())
+            .or_else(|| self.jobs.first_running().map(|job| self.describe(job).slot));
+        let why = "the run passes cycle 2^64 - 1; use smaller cycles, costs, submit_at or spawn_offset";
+        Err(RunError::Task(match (slot, self.clerk.stage) {
+            (Some(slot), _) => self.blame(slot, why),
+            (None, Duty::Wait(_) | Duty::Pay(_, Action::Publish(_))) => self.orchestrator.blame(why),
+            (None, Duty::Pay(..)) => format!("{}{why}", self.orchestrator.place()),
+            (None, _) => return Ok(()),
+        }))
+    }
+
+    /// A message about the task in a slot.
+    #[cold]
+    pub(super) fn blame(&self, slot: SlotRef, message: &str) -> String {
+        let (task, line) = (self.window.slot(slot).task(), self.times[slot as usize].line);
+        let place = self.orchestrator.place_of(Some(line).filter(|&line| line > 0));
+        format!("{place}task {task} `{}`: {message}", name_of(self.window, &self.orchestrator, slot))
     }
 
     #[inline]

@@ -262,7 +262,13 @@ impl Orchestrator {
     /// Where the operation at hand stands, as the beginning of a message.
     #[must_use]
     pub fn place(&self) -> String {
-        match (self.source.origin(), self.source.line()) {
+        self.place_of(self.source.line())
+    }
+
+    /// A line of the program, as the beginning of a message.
+    #[must_use]
+    pub fn place_of(&self, line: Option<u64>) -> String {
+        match (self.source.origin(), line) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
             (Some(file), None) => format!("{file}: "),
             (None, Some(line)) => format!("line {line}: "),

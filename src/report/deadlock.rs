@@ -11,7 +11,7 @@ const LISTED: usize = 8;
 pub(super) fn explain(deadlock: &Deadlock) -> String {
     let mut sentences = vec![what_is_full(deadlock)];
     sentences.extend(deadlock.task.map(|task| who_asks(deadlock, task)));
-    sentences.extend(deadlock.oldest.as_ref().map(who_keeps));
+    sentences.extend(deadlock.oldest.as_ref().map(|oldest| who_keeps(deadlock, oldest)));
     sentences.push(what_would_do(deadlock));
     sentences.join(" ")
 }
@@ -38,10 +38,18 @@ fn who_asks(deadlock: &Deadlock, task: TaskId) -> String {
     let label = label(task, deadlock.name.as_deref(), deadlock.line);
     let wanted = units(&deadlock.resource, deadlock.wanted);
     let (size, used) = (group(deadlock.size), group(deadlock.used));
-    let (entered, retired) = (group(deadlock.current), group(deadlock.last_task_alive));
+    let kept_free = match deadlock.spare {
+        0 => String::new(),
+        1 => " and 1 is kept free (limits.spare)".into(),
+        spare => format!(" and {} are kept free (limits.spare)", group(spare)),
+    };
+    let (entered, retired) = (count(deadlock.current, "task"), group(deadlock.last_task_alive));
+    let ring = if deadlock.resource == "tensors" { format!("its ring {}", deadlock.ring) } else { "this ring".into() };
+    let have = if deadlock.current == 1 { "has" } else { "have" };
+    let are = if deadlock.last_task_alive == 1 { "is" } else { "are" };
     format!(
-        "Task {label} asks for {wanted}, but {used} of {size} are in use; {entered} tasks have entered this ring and \
-         {retired} are retired."
+        "Task {label} asks for {wanted}, but {used} of {size} are in use{kept_free}; {entered} {have} entered {ring} and \
+         {retired} {are} retired."
     )
 }
 
@@ -57,7 +65,7 @@ fn units(resource: &str, number: u64) -> String {
     }
 }
 
-fn who_keeps(oldest: &OldestTask) -> String {
+fn who_keeps(deadlock: &Deadlock, oldest: &OldestTask) -> String {
     let label = label(oldest.task, Some(&oldest.name), oldest.line);
     let mut reasons = Vec::new();
     if let Some(scope) = oldest.held_by_scopes.last() {
@@ -71,7 +79,9 @@ fn who_keeps(oldest: &OldestTask) -> String {
         reasons.push(format!("its {} not completed", have("producer", &oldest.waits_for_producers)));
     }
     let because = if reasons.is_empty() { String::new() } else { format!(": {}", list(&reasons)) };
-    format!("The oldest task alive there is {label}, which is {} and cannot be retired{because}.", oldest.state)
+    // The tensor map is shared: who keeps its entries may live in another ring.
+    let place = if deadlock.resource == "tensors" { "that keeps entries" } else { "there" };
+    format!("The oldest task alive {place} is {label}, which is {} and cannot be retired{because}.", oldest.state)
 }
 
 fn label(task: TaskId, name: Option<&str>, line: Option<u64>) -> String {
@@ -95,7 +105,12 @@ fn what_would_do(deadlock: &Deadlock) -> String {
         return "No larger size lets this run finish.".into();
     }
     let flags: Vec<String> = deadlock.needed.iter().map(|(key, size)| format!("--set {key}={size}")).collect();
-    let sizes = if flags.len() == 1 { "a smaller one does not do" } else { "with any of them smaller it does not" };
+    let sizes = match (flags.len(), deadlock.is_smallest) {
+        (1, true) => "a smaller one does not do",
+        (1, false) => "one step less does not do",
+        (_, true) => "with any of them smaller it does not",
+        (_, false) => "with any of them one step less it does not",
+    };
     let or = if scope { "; or close that scope earlier" } else { "" };
     format!("The run finishes with {}; {sizes}{or}.", flags.join(" "))
 }
@@ -111,8 +126,8 @@ mod tests {
         assert_eq!(
             explain(report.deadlock.as_ref().expect("it is one")),
             "Stuck at cycle 400: the window of ring 1 is full and nothing left to happen empties it. \
-             Task 15 (gemm_tile, line 40) asks for 1 slot, but 3 of 4 are in use; 15 tasks have entered this ring and \
-             12 are retired. The oldest task alive there is 12 (tile_add, line 33), which is COMPLETED and cannot be \
+             Task 15 (gemm_tile, line 40) asks for 1 slot, but 3 of 4 are in use and 1 is kept free (limits.spare); 15 tasks \
+             have entered this ring and 12 are retired. The oldest task alive there is 12 (tile_add, line 33), which is COMPLETED and cannot be \
              retired: the scope opened in line 30, which holds 3 tasks, is still open and its consumers 13 and 14 have not \
              completed. The run finishes with --set limits.window=8; a smaller one does not do; or close that scope earlier."
         );
@@ -148,5 +163,19 @@ mod tests {
         assert!(text.ends_with(
             "The run finishes with --set limits.deps=12 --set limits.window=8; with any of them smaller it does not."
         ));
+        deadlock.is_smallest = false;
+        assert!(explain(&deadlock).ends_with("; with any of them one step less it does not."));
+    }
+
+    #[test]
+    fn no_more_is_claimed_than_is_known() {
+        let mut deadlock = sample::deadlock().deadlock.expect("it is one");
+        deadlock.is_smallest = false;
+        deadlock.resource = "tensors".into();
+        deadlock.spare = 0;
+        let text = explain(&deadlock);
+        assert!(text.contains("3 of 4 are in use; 15 tasks have entered its ring 1 and 12 are retired."), "{text}");
+        assert!(text.contains("The oldest task alive that keeps entries is 12 (tile_add, line 33)"), "{text}");
+        assert!(text.contains("--set limits.window=8; one step less does not do; or close"), "{text}");
     }
 }

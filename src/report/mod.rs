@@ -381,6 +381,11 @@ pub struct KernelReport {
     pub max: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Why a run got stuck, as facts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deadlock {
@@ -405,15 +410,21 @@ pub struct Deadlock {
     pub last_task_alive: u64,
     /// Size of the resource.
     pub size: u64,
+    /// How much of it always stays unused.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub spare: u64,
     /// How much of it is in use.
     pub used: u64,
     /// How much the blocked task asks for.
     pub wanted: u64,
-    /// The oldest task alive in this ring.
+    /// The oldest task alive in this ring; the tensor map is shared, so with that it is the oldest that keeps entries in any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub oldest: Option<OldestTask>,
-    /// Smallest sizes with which this run finishes, by dotted key (`limits.window`); one step less does not.
+    /// Sizes with which this run finishes, by dotted key (`limits.window`); one step less of any of them does not do.
     pub needed: BTreeMap<String, u64>,
+    /// Nothing smaller of any of them does, however many steps: each size was run or is ruled out.
+    #[serde(default)]
+    pub is_smallest: bool,
 }
 
 /// The oldest task alive and why it is not CONSUMED.

@@ -73,6 +73,7 @@ pub(super) fn deadlock() -> Report {
             current: 15,
             last_task_alive: 12,
             size: 4,
+            spare: 1,
             used: 3,
             wanted: 1,
             oldest: Some(OldestTask {
@@ -85,6 +86,7 @@ pub(super) fn deadlock() -> Report {
                 waits_for_producers: Vec::new(),
             }),
             needed: BTreeMap::from([("limits.window".into(), 8)]),
+            is_smallest: true,
         }),
         ..waits_for_dependencies()
     }

@@ -21,7 +21,7 @@ pub struct Point {
 pub(super) fn curve(known: Vec<(u64, Trial)>) -> Curve {
     let point = |(size, trial)| match trial {
         Trial::Completes(makespan) => Point { size, makespan: Some(makespan), stuck: None },
-        Trial::Stuck(reason) => Point { size, makespan: None, stuck: Some(reason) },
+        Trial::Stuck(_, reason) => Point { size, makespan: None, stuck: Some(reason) },
     };
     known.into_iter().map(point).collect()
 }

@@ -21,6 +21,12 @@ impl Kind {
     /// All of them, in the order in which a submission asks for them.
     pub const ALL: [Kind; 4] = [Kind::Window, Kind::Heap, Kind::Deps, Kind::Tensors];
 
+    /// The size that a resource of this name has.
+    #[must_use]
+    pub fn named(resource: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.key().strip_prefix("limits.") == Some(resource))
+    }
+
     /// The dotted key of the setting.
     #[must_use]
     pub fn key(self) -> &'static str {
@@ -94,6 +100,14 @@ impl Scale {
         if self.step == 0 { size.next_power_of_two() } else { size.next_multiple_of(self.step) }
     }
 
+    /// The largest size of the scale that is at most `size`.
+    pub(super) fn round_down(self, size: u64) -> u64 {
+        match self.step {
+            0 => 1 << size.ilog2(),
+            step => size / step * step,
+        }
+    }
+
     /// The middle between two sizes that are not neighbours.
     pub(super) fn middle(self, low: u64, high: u64) -> u64 {
         match self.step {
@@ -123,5 +137,11 @@ mod tests {
         let heap = Scale::new(Kind::Heap, 192, 1);
         assert_eq!((heap.below(384), heap.below(0), heap.round_up(200)), (Some(192), None, 384));
         assert_eq!((heap.middle(192, 768), heap.distance(192, 768)), (384, 3));
+        assert_eq!((heap.round_down(575), heap.round_down(576), window.round_down(7)), (384, 576, 4));
+    }
+
+    #[test]
+    fn a_size_has_the_name_of_its_resource() {
+        assert_eq!((Kind::named("deps"), Kind::named("policy")), (Some(Kind::Deps), None));
     }
 }

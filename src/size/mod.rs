@@ -13,13 +13,16 @@
 
 mod curve;
 mod kind;
+mod needed;
 mod picture;
 mod render;
 mod search;
+mod smallest;
 mod trial;
 
 pub use curve::{Curve, Point};
 pub use kind::Kind;
+pub use needed::fill_needed;
 pub use picture::svg;
 pub use render::{render, write_json};
 
@@ -29,13 +32,16 @@ use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::policy::Choice;
 use crate::workload::{Program, Workload};
-use search::Searcher;
+use search::Survey;
 use serde::Serialize;
+use smallest::Searcher;
 use std::sync::atomic::AtomicBool;
 use trial::{Trials, shortfall};
 
 /// Bytes of a slot of our window.
 const SLOT_BYTES: u64 = 128;
+/// Sizes tried one after the other before the search takes larger steps.
+const MOST_IN_ORDER: usize = 2_000;
 /// Bytes of a dependency entry of our window.
 const DEPENDENCY_BYTES: u64 = 12;
 
@@ -212,8 +218,14 @@ pub fn size(workload: &dyn Workload, machine: &Machine, request: &Request) -> Re
         runs: 0,
         is_interrupted: false,
     };
-    let searcher = Searcher { trials: &trials, holding: &holding, unlimited: &unlimited.limits, high_water };
-    searcher.fill(&mut sizing, request)?;
+    let searcher = Searcher {
+        trials: &trials,
+        holding: &holding,
+        spare: machine.limits.spare,
+        most_in_order: MOST_IN_ORDER,
+        most_ruled_out: u64::MAX,
+    };
+    Survey { searcher, unlimited: &unlimited.limits, high_water }.fill(&mut sizing, request)?;
     sizing.runs = trials.done();
     sizing.is_interrupted = trials.is_stopped();
     Ok(sizing)

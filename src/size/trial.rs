@@ -5,7 +5,7 @@ use crate::config::{Limits, Machine};
 use crate::engine::{RunError, simulate_with};
 use crate::policy::Choice;
 use crate::report::{Outcome, Report};
-use crate::workload::Program;
+use crate::workload::Workload;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,15 +16,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 pub(super) enum Trial {
     /// With this makespan.
     Completes(u64),
-    /// Not at all, and why.
-    Stuck(String),
+    /// Not at all: what lacks, if it is a size, and why in words.
+    Stuck(Option<Kind>, String),
 }
 
 impl Trial {
     pub(super) fn makespan(&self) -> Option<u64> {
         match self {
             Trial::Completes(makespan) => Some(*makespan),
-            Trial::Stuck(_) => None,
+            Trial::Stuck(..) => None,
         }
     }
 }
@@ -39,7 +39,7 @@ pub(super) enum Halt {
 
 /// All runs of a search.
 pub(super) struct Trials<'a> {
-    program: &'a Program,
+    workload: &'a dyn Workload,
     machine: &'a Machine,
     choice: &'a Choice,
     stop: &'a AtomicBool,
@@ -47,13 +47,25 @@ pub(super) struct Trials<'a> {
     done: AtomicU64,
     known: AtomicU64,
     results: Mutex<BTreeMap<[u64; 4], Trial>>,
+    /// A run is fine if this many tasks were submitted and nothing got stuck, however the tasks ended.
+    submits: Option<u64>,
 }
 
 impl<'a> Trials<'a> {
-    pub(super) fn new(program: &'a Program, machine: &'a Machine, request: &Request<'a>) -> Trials<'a> {
+    pub(super) fn new(workload: &'a dyn Workload, machine: &'a Machine, request: &Request<'a>) -> Trials<'a> {
         let Request { choice, stop, progress, .. } = *request;
         let (done, known, results) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
-        Trials { program, machine, choice, stop, progress, done, known, results }
+        Trials { workload, machine, choice, stop, progress, done, known, results, submits: None }
+    }
+
+    /// Only asks of a run that all `n_tasks` are submitted and none of them gets stuck.
+    pub(super) fn until_submitted(self, n_tasks: u64) -> Trials<'a> {
+        Trials { submits: Some(n_tasks), ..self }
+    }
+
+    /// A run at these sizes is known to get stuck.
+    pub(super) fn know_stuck(&self, limits: &Limits, kind: Kind) {
+        self.results().insert(key(limits), Trial::Stuck(Some(kind), format!("deadlock on {}", kind.key())));
     }
 
     /// Runs done so far.
@@ -68,7 +80,7 @@ impl<'a> Trials<'a> {
 
     /// The whole report of a run that completes.
     pub(super) fn report(&self, limits: &Limits) -> Result<Report, RunError> {
-        let report = simulate_with(self.program, &self.with(limits), self.choice, &mut ())?;
+        let report = simulate_with(self.workload, &self.with(limits), self.choice, &mut ())?;
         self.results().insert(key(limits), Trial::Completes(report.makespan));
         Ok(report)
     }
@@ -81,14 +93,23 @@ impl<'a> Trials<'a> {
         if self.is_stopped() {
             return Err(Halt::Stopped);
         }
-        let trial = match simulate_with(self.program, &self.with(limits), self.choice, &mut ()) {
-            Ok(report) => shortfall(&report).map_or(Trial::Completes(report.makespan), Trial::Stuck),
-            Err(RunError::TooLarge { message, .. }) => Trial::Stuck(message),
+        let trial = match simulate_with(self.workload, &self.with(limits), self.choice, &mut ()) {
+            Ok(report) => self.judge(&report),
+            Err(RunError::TooLarge { resource, message }) => Trial::Stuck(Kind::named(resource.name()), message),
             Err(error) => return Err(Halt::Failed(error)),
         };
         self.results().insert(key(limits), trial.clone());
         self.tell();
         Ok(trial)
+    }
+
+    fn judge(&self, report: &Report) -> Trial {
+        let is_through = self.submits == Some(report.tasks) && report.deadlock.is_none();
+        let lacks = report.deadlock.as_ref().and_then(|stuck| Kind::named(&stuck.resource));
+        match shortfall(report).filter(|_| !is_through) {
+            Some(reason) => Trial::Stuck(lacks, reason),
+            None => Trial::Completes(report.makespan),
+        }
     }
 
     /// Many runs of one kind at the same time, in the order asked for.

@@ -153,7 +153,6 @@ fn same_report(told: &Told, report: &Report) -> Result<(), String> {
     }
 }
 
-/// The oldest task is left out when the tensor map is full: it is shared, and the ring may be empty.
 fn same_deadlock(stuck: &Stuck, deadlock: &Deadlock) -> Result<(), String> {
     same("resource", &stuck.resource.name(), &deadlock.resource.as_str())?;
     same("ring", &stuck.ring, &deadlock.ring)?;
@@ -164,10 +163,9 @@ fn same_deadlock(stuck: &Stuck, deadlock: &Deadlock) -> Result<(), String> {
     same("size", &stuck.size, &deadlock.size)?;
     same("used", &stuck.used, &deadlock.used)?;
     same("wanted", &stuck.wanted, &deadlock.wanted)?;
-    if stuck.resource == Resource::Tensors {
-        return Ok(());
-    }
-    same("oldest task", &stuck.oldest, &deadlock.oldest.as_ref().map(|oldest| oldest.task.0))
+    same("oldest task", &stuck.oldest, &deadlock.oldest.as_ref().map(|oldest| oldest.task.0))?;
+    let scopes = deadlock.oldest.iter().flat_map(|oldest| &oldest.held_by_scopes);
+    same("tasks of the scopes that hold it", &stuck.holders, &scopes.map(|scope| scope.tasks).collect())
 }
 
 /// The books of the engine agree with each other and with its rows.
@@ -186,7 +184,7 @@ pub fn balanced(machine: &Machine, rows: &[Row], report: &Report) -> Result<(), 
     Ok(())
 }
 
-/// With the sizes a deadlock report asks for the model completes; with any one of them a step smaller it does not.
+/// With the sizes a deadlock report asks for the model completes; with any one of them smaller it does not.
 fn needed_is_enough(program: &Program, machine: &Machine, report: &Report) -> Result<(), String> {
     let Some(deadlock) = &report.deadlock else { return Ok(()) };
     let mut enough = machine.clone();
@@ -194,17 +192,23 @@ fn needed_is_enough(program: &Program, machine: &Machine, report: &Report) -> Re
         *limit(&mut enough, key)? = size;
     }
     same("ending with the needed sizes", &Ending::Completed, &model::run(program, &enough).ending)?;
+    same("every smaller size is known not to do", &!deadlock.needed.is_empty(), &deadlock.is_smallest)?;
     for (key, &size) in &deadlock.needed {
         let mut less = enough.clone();
-        let smaller = match key.as_str() {
-            "limits.window" => size / 2,
-            "limits.heap" => size.saturating_sub(64),
-            _ => size - 1,
-        };
-        *limit(&mut less, key)? = smaller;
-        let valid = smaller > 0 && less.limits.window > less.limits.spare;
-        if valid && model::run(program, &less).ending == Ending::Completed {
-            return Err(format!("{key} = {size} is said to be needed, but {smaller} is enough"));
+        let mut smaller = size;
+        loop {
+            smaller = match key.as_str() {
+                "limits.window" => smaller / 2,
+                "limits.heap" => smaller.saturating_sub(64),
+                _ => smaller - 1,
+            };
+            *limit(&mut less, key)? = smaller;
+            if smaller == 0 || less.limits.window <= less.limits.spare {
+                break;
+            }
+            if model::run(program, &less).ending == Ending::Completed {
+                return Err(format!("{key} = {size} is said to be needed, but {smaller} is enough"));
+            }
         }
     }
     Ok(())

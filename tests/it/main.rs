@@ -5,6 +5,7 @@ mod bmf_model;
 mod bmf_ray_properties;
 mod by_hand;
 mod check;
+mod deadlocks;
 mod differential;
 mod execute;
 mod exports;

@@ -5,11 +5,12 @@ use super::stats::Stats;
 use super::submit::Submitter;
 use super::{Kernels, host_cpus};
 use crate::config::Machine;
-use crate::engine::deadlock::{self, Scene, explain};
+use crate::engine::deadlock::{Scene, explain};
 use crate::engine::tally::kernel_list;
-use crate::engine::{Observer, RunError, simulate};
+use crate::engine::{Observer, RunError};
 use crate::id::{WorkerId, WorkerType};
 use crate::orchestrator::Orchestrator;
+use crate::policy::Choice;
 use crate::report::{
     Accounts, Deadlock, OrchestratorReport, Outcome, Report, SchedulerReport, ThreadsReport, WorkerReport,
 };
@@ -82,7 +83,7 @@ fn stuck<K: Kernels>(
     submitter.orchestrator.validate_rest()?;
     let mut machine = core.machine.clone();
     machine.scheduler.threads = machine.scheduler.threads.max(1);
-    deadlock.needed = deadlock::needed(&machine, &|trial| simulate(workload, trial, &mut ()))?;
+    crate::size::fill_needed(&mut deadlock, workload, &machine, &Choice::default())?;
     Ok(deadlock)
 }
 

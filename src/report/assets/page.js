@@ -39,8 +39,8 @@ function deadlockView() {
   const at = (line) => (line ? `, line ${line}` : "");
   const tasks = (list) => `${list.slice(0, 12).join(", ")}${list.length > 12 ? ` and ${list.length - 12} more` : ""}`;
   const boxes = [];
-  if (stuck.task !== undefined) boxes.push(box(`Task ${stuck.task} ${stuck.name || ""}${at(stuck.line)} cannot be submitted`, `it asks for ${group(stuck.wanted)} of the ${stuck.resource}; ${group(stuck.used)} of ${group(stuck.size)} are in use`));
-  boxes.push(box(`The ${stuck.resource} of ring ${stuck.ring} is full`, `${group(stuck.current)} tasks entered it, ${group(stuck.last_task_alive)} have left it`));
+  if (stuck.task !== undefined) boxes.push(box(`Task ${stuck.task} ${stuck.name || ""}${at(stuck.line)} cannot be submitted`, `it asks for ${group(stuck.wanted)} of the ${stuck.resource}; ${group(stuck.used)} of ${group(stuck.size)} are in use${stuck.spare ? ` and ${group(stuck.spare)} kept free` : ""}`));
+  boxes.push(box(stuck.resource === "tensors" ? "The tensor map is full" : `The ${stuck.resource} of ring ${stuck.ring} is full`, `${group(stuck.current)} tasks entered ${stuck.resource === "tensors" ? `ring ${stuck.ring}` : "it"}, ${group(stuck.last_task_alive)} have left it`));
   if (stuck.oldest) {
     const { oldest } = stuck;
     boxes.push(box(`Task ${oldest.task} ${oldest.name}${at(oldest.line)} is the oldest in it and ${oldest.state}`,

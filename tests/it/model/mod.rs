@@ -88,8 +88,10 @@ pub struct Stuck {
     pub used: u64,
     /// How much the task asks for.
     pub wanted: u64,
-    /// Oldest task alive in the ring.
+    /// Oldest task alive in the ring. Choice: when the tensor map lacks, the oldest of those of all rings with entries.
     pub oldest: Option<u64>,
+    /// How many tasks each scope holds that holds the oldest one, outermost first.
+    pub holders: Vec<u64>,
 }
 
 /// What an orchestrator can wait for, in the order in which it asks.

@@ -304,6 +304,10 @@ impl Model<'_> {
             Resource::Deps => (limits.deps, self.deps_used(request.ring), request.deps),
             Resource::Tensors => (limits.tensors, self.tensors_used(), request.tensors),
         };
+        let oldest = match resource {
+            Resource::Tensors => self.oldest_with_entries(),
+            Resource::Window | Resource::Heap | Resource::Deps => ring.alive().first().copied(),
+        };
         Some(Stuck {
             resource,
             ring: request.ring as u32,
@@ -314,8 +318,21 @@ impl Model<'_> {
             size,
             used,
             wanted,
-            oldest: ring.alive().first().map(|&task| task as u64),
+            oldest: oldest.map(|task| task as u64),
+            holders: oldest.map_or_else(Vec::new, |task| self.holders(task)),
         })
+    }
+
+    /// The oldest task alive of the rings in which a task has tensor-map entries.
+    fn oldest_with_entries(&self) -> Option<usize> {
+        let has_entries = |ring: &&Ring| ring.alive().iter().any(|&task| self.tasks[task].map_entries > 0);
+        self.rings.iter().filter(has_entries).map(|ring| ring.alive()[0]).min()
+    }
+
+    /// How many tasks are held by each scope that holds this one.
+    fn holders(&self, task: usize) -> Vec<u64> {
+        let held = |scope: &usize| self.tasks.iter().filter(|task| task.held_by.contains(scope)).count() as u64;
+        self.tasks[task].held_by.iter().map(held).collect()
     }
 }
 
