@@ -23,7 +23,7 @@ const TASKS_PER_RUN: u64 = 1_000;
 /// Heaps that are ruled out between two runs before the next is simply run.
 const MOST_RULED_OUT: u64 = 16;
 /// A program with more tasks is not held in memory, and what its scopes hold is not known.
-const MOST_IN_MEMORY: u64 = 4_000_000;
+const MOST_IN_MEMORY: u64 = 250_000;
 
 /// Fills in the sizes with which the run that ended in `deadlock` finishes: each is the smallest with the others in place.
 /// None when no larger size helps.

@@ -296,3 +296,11 @@ fn streams_of_a_declared_graph_make_edges_that_no_task_shows() {
     assert_eq!(report.policy_report["streams"], json!([{"from": 0, "to": 1, "high_water": 0}]));
     assert_eq!(report.outcome, Outcome::Completed);
 }
+
+#[test]
+fn derived_nodes_share_the_queues_that_are_configured() {
+    let spread = told(&json!({"policy": "bmf"}), "2any", "a:10{kernel=x} b:10{kernel=y}", &[]);
+    assert_eq!(spread.schedule(), "a@0[0,10) b@1[0,10)");
+    let one = told(&json!({"policy": "bmf", "scheduler_count": 1}), "2any", "a:10{kernel=x} b:10{kernel=y}", &[]);
+    assert_eq!(one.schedule(), "a@0[0,10) b@0[10,20)");
+}

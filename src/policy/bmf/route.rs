@@ -21,7 +21,8 @@ pub(super) struct Routes {
 /// - MIX tasks, and those whose blocks start together, take several workers: they go to the queue behind the workers.
 /// - A node of the configuration goes to the queue named there, and it is an error if that cannot run its tasks.
 /// - A node that only the trace names goes to queue 0, or, if that cannot run its tasks, to the first that can.
-/// - A derived node goes to the queue with the fewest nodes among those that can run its tasks, the first of equals.
+/// - A derived node goes to the queue with the fewest nodes among those that can run its tasks, the first of equals; if
+///   `scheduler_count` is configured, among so many queues as far as they can run its tasks.
 ///
 /// # Errors
 /// When a configured queue has no worker, or one of the wrong type.
@@ -121,7 +122,11 @@ impl Router<'_> {
 
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
         if self.by_load[kind as usize].is_empty() {
-            self.by_load[kind as usize] = self.candidates(kind).map(|queue| Reverse((0, queue))).collect();
+            let count = self.config.scheduler_count.unwrap_or(u32::MAX);
+            // More queues than are configured serve a type only if none of those can run it.
+            let is_served = self.candidates(kind).any(|queue| queue < count);
+            let served = self.candidates(kind).filter(|&queue| queue < count || !is_served);
+            self.by_load[kind as usize] = served.map(|queue| Reverse((0, queue))).collect();
         }
         while let Some(mut first) = self.by_load[kind as usize].peek_mut() {
             let Reverse((load, queue)) = *first;
