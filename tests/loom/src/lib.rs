@@ -12,6 +12,7 @@ pub mod sync;
 pub mod config {
     mod bytes;
     mod machine;
+    mod places;
     pub use machine::{FanoutOrder, Limits};
 }
 
