@@ -300,7 +300,7 @@ fn streams_of_a_declared_graph_make_edges_that_no_task_shows() {
 #[test]
 fn derived_nodes_share_the_queues_that_are_configured() {
     let spread = told(&json!({"policy": "bmf"}), "2any", "a:10{kernel=x} b:10{kernel=y}", &[]);
-    assert_eq!(spread.schedule(), "a@0[0,10) b@1[0,10)");
+    assert_eq!(spread.schedule(), "a@w0[0,10) b@w1[0,10)");
     let one = told(&json!({"policy": "bmf", "scheduler_count": 1}), "2any", "a:10{kernel=x} b:10{kernel=y}", &[]);
-    assert_eq!(one.schedule(), "a@0[0,10) b@0[10,20)");
+    assert_eq!(one.schedule(), "a@w0[0,10) b@w0[10,20)");
 }
