@@ -231,7 +231,7 @@ fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
         blocks: submit.blocks,
         units: submit.units,
         depth,
-        line: orchestrator.source().line(),
+        line: orchestrator.line(),
     }
 }
 

@@ -25,22 +25,19 @@ const DRAINED: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Class(u8);
 
-/// Number of classes: four plain types, MIX by the kinds it takes, NONE.
+/// Number of classes: one a task type, and MIX by the kinds it takes if these are not both.
 const N_CLASSES: usize = 8;
+const MIX_CUBE: u8 = 6;
+const MIX_VECTOR: u8 = 7;
 
 impl Class {
     /// The class of a task.
     #[inline]
     pub fn of(kind: TaskType, units: Units) -> Class {
         Class(match kind {
-            TaskType::Cube => 0,
-            TaskType::Vector => 1,
-            TaskType::AiCpu => 2,
-            TaskType::Accelerator => 3,
-            TaskType::Mix if units.vector == 0 => 4,
-            TaskType::Mix if units.cube == 0 => 5,
-            TaskType::Mix => 6,
-            TaskType::None => 7,
+            TaskType::Mix if units.vector == 0 => MIX_CUBE,
+            TaskType::Mix if units.cube == 0 => MIX_VECTOR,
+            _ => kind as u8,
         })
     }
 
@@ -90,6 +87,28 @@ impl Crowd {
             ready: self.ready + other.ready,
             starting: self.starting + other.starting,
         }
+    }
+
+    /// The account of a free worker where nothing takes time but kernels; `nothing` if there is no task for it.
+    #[inline]
+    fn cause(&self, nothing: usize) -> usize {
+        if self.ready > 0 {
+            HELD
+        } else if self.pending > 0 {
+            DEPENDENCY
+        } else {
+            nothing
+        }
+    }
+
+    /// The accounts of a worker that is free, and of one whose completion is in progress.
+    #[inline]
+    fn causes(&self, nothing: usize) -> (usize, usize) {
+        if self.starting > 0 || self.admitting > 0 {
+            return (OVERHEAD, OVERHEAD);
+        }
+        let free = self.cause(nothing);
+        (free, if free == HELD { OVERHEAD } else { free })
     }
 }
 
@@ -238,7 +257,7 @@ impl Ledger {
     /// A task was published; `admitting` if it waits for nothing but its admission.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
-        self.has_mix |= (4..=6).contains(&class.0);
+        self.has_mix |= class.0 == TaskType::Mix as u8 || class.0 >= MIX_CUBE;
         let has_costs = self.has_costs;
         let crowd = self.crowd(class);
         crowd.pending += 1;
@@ -382,54 +401,42 @@ impl Ledger {
     #[inline]
     fn turn(&mut self) {
         self.changed = false;
+        let nothing = match self.supply {
+            Supply::Blocked(resource) => FULL + resource as usize,
+            Supply::Working => ORCHESTRATOR,
+            Supply::Done => DRAINED,
+        };
         for index in 0..self.present.len() {
             let kind = self.present[index];
-            let (free, completing) = self.causes(kind);
+            let crowd = match kind {
+                WorkerType::Cube if !self.has_mix => self.crowds[TaskType::Cube as usize],
+                WorkerType::Vector if !self.has_mix => self.crowds[TaskType::Vector as usize],
+                _ => self.crowd_of_several(kind),
+            };
             let sums = &mut self.sums[kind as usize];
-            sums.free.turn(free, self.now);
             if self.has_costs {
+                let (free, completing) = crowd.causes(nothing);
+                sums.free.turn(free, self.now);
                 sums.completing.turn(completing, self.now);
+            } else {
+                sums.free.turn(crowd.cause(nothing), self.now);
             }
         }
     }
 
-    /// The accounts of a worker of this type that is free, and of one whose completion is in progress.
-    #[inline]
-    fn causes(&self, kind: WorkerType) -> (usize, usize) {
-        match kind {
-            WorkerType::Cube if !self.has_mix => self.causes_among(&self.crowds[0]),
-            WorkerType::Vector if !self.has_mix => self.causes_among(&self.crowds[1]),
-            _ => self.causes_of_several(kind),
-        }
-    }
-
-    /// The same for a worker that runs tasks of several classes.
+    /// The tasks that a worker can run which runs several classes.
     #[inline(never)]
-    fn causes_of_several(&self, kind: WorkerType) -> (usize, usize) {
-        let of = |class: usize| &self.crowds[class];
-        self.causes_among(&match kind {
-            WorkerType::Cube => of(0).with(of(4)).with(of(6)),
-            WorkerType::Vector => of(1).with(of(5)).with(of(6)),
-            WorkerType::AiCpu => *of(2),
-            WorkerType::Accelerator => *of(3),
-            WorkerType::Any => of(0).with(of(1)).with(of(2)).with(of(3)),
-        })
-    }
-
-    #[inline]
-    fn causes_among(&self, crowd: &Crowd) -> (usize, usize) {
-        if crowd.starting > 0 || crowd.admitting > 0 {
-            (OVERHEAD, OVERHEAD)
-        } else if crowd.ready > 0 {
-            (HELD, OVERHEAD)
-        } else {
-            let cause = match self.supply {
-                _ if crowd.pending > 0 => DEPENDENCY,
-                Supply::Blocked(resource) => FULL + resource as usize,
-                Supply::Working => ORCHESTRATOR,
-                Supply::Done => DRAINED,
-            };
-            (cause, cause)
+    fn crowd_of_several(&self, kind: WorkerType) -> Crowd {
+        let of = |kind: TaskType| &self.crowds[kind as usize];
+        let [cube, vector, ai_cpu, accelerator] =
+            [of(TaskType::Cube), of(TaskType::Vector), of(TaskType::AiCpu), of(TaskType::Accelerator)];
+        let (mix, partly) = (of(TaskType::Mix), |class: u8| &self.crowds[usize::from(class)]);
+        match kind {
+            WorkerType::Cube => cube.with(mix).with(partly(MIX_CUBE)),
+            WorkerType::Vector => vector.with(mix).with(partly(MIX_VECTOR)),
+            WorkerType::AiCpu => *ai_cpu,
+            WorkerType::Accelerator => *accelerator,
+            WorkerType::Any => cube.with(vector).with(ai_cpu).with(accelerator),
         }
     }
 

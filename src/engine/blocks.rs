@@ -104,9 +104,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             Job::Join(slot) | Job::Admit(slot) => slot,
             Job::Dispatch(_) => return 0,
         };
-        let to_take = &self.window.slot(slot).job.to_take;
-        to_take.store(to_take.load(Relaxed) - 1, Relaxed);
-        if to_take.load(Relaxed) > 0 {
+        if !self.window.slot(slot).job.take_end() {
             return 0;
         }
         costs.edge.saturating_mul(self.window.count_consumers(slot))
@@ -133,7 +131,9 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn complete_block(&mut self, leader: u32) {
         let worker = self.floor.worker(leader);
         let (slot_ref, end) = (worker.block.slot, worker.block_end());
-        self.tally.end_to_completed.record(self.now - end);
+        if self.has_costs {
+            self.tally.end_to_completed.record(self.now - end);
+        }
         if worker.block.crew.is_one() {
             self.free(leader);
         } else {
@@ -149,6 +149,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     #[inline(always)]
     pub(super) fn free(&mut self, worker: u32) {
+        self.may_place = true;
         self.floor.give_back(worker);
         self.ledger.freed(worker);
     }
@@ -232,9 +233,10 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         worker.clock = end;
         self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
-        // A worker for ANY task stands in for the type that the task asks for.
-        let own = if kind == WorkerType::Any { own_type(slot.job.kind()).unwrap_or(kind) } else { kind };
-        self.work.add(own, cycles);
+        if kind == WorkerType::Any {
+            // It stands in for the type that the task asks for.
+            self.work.add(own_type(slot.job.kind()).unwrap_or(kind), cycles);
+        }
         if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let times = &self.times[block.slot as usize];
@@ -246,7 +248,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 ready: times.ready,
                 start,
                 end,
-                name: symbol(slot.job.name.load(Relaxed)),
+                name: symbol(slot.job.name()),
                 kernel: symbol(kernel),
                 kind: slot.job.kind(),
             };
@@ -268,6 +270,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             AfterEnd::Complete => {}
             AfterEnd::Again => {
                 slot.job.rewind();
+                self.may_place = true;
                 self.ledger.again(Class::from_bits(slot.job.class()));
                 self.observer.ready(end.task, slot_ref, end.kind, self.now);
                 self.obey();

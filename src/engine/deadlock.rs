@@ -4,10 +4,9 @@ use crate::config::{Machine, ScopeHold};
 use crate::id::{Symbol, TaskId};
 use crate::orchestrator::{Orchestrator, Scope};
 use crate::report::{Deadlock, OldestTask, ScopeFact};
-use crate::sync::{Sharing, Word};
+use crate::sync::Sharing;
 use crate::window::{NONE, Resource, SlotRef, State, Window};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// A run in which nothing can happen and work is left, as an engine leaves it.
 pub(super) struct Scene<'a, S: Sharing> {
@@ -44,7 +43,7 @@ pub(super) fn explain<S: Sharing>(scene: &Scene<'_, S>) -> Deadlock {
         ring: ring_index,
         task: blocked.map(|_| orchestrator.next_task()),
         name: blocked.map(|_| orchestrator.task_name()),
-        line: blocked.and_then(|_| orchestrator.source().line()),
+        line: blocked.and_then(|_| orchestrator.line()),
         at,
         current: ring.submitted(),
         last_task_alive: ring.retired(),
@@ -104,7 +103,7 @@ fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
 pub(super) fn name_of<S: Sharing>(window: &Window<S>, orchestrator: &Orchestrator, slot: SlotRef) -> String {
     let slot = window.slot(slot);
     let symbols = orchestrator.source().symbols();
-    match slot.job.name.load(Relaxed) {
+    match slot.job.name() {
         NONE => format!("task{}", slot.task()),
         name => symbols.name(Symbol(name)).to_string(),
     }

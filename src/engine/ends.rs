@@ -4,7 +4,6 @@
 //! groups. A group that is not found among the recent ones is simply opened once more; groups of one cycle are joined when
 //! their time comes.
 
-use crate::machine::WorkerSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -19,39 +18,34 @@ pub(crate) struct Ends {
     first: u32,
     /// Cycle and group of the others, packed, because numbers are compared faster than fields.
     later: BinaryHeap<Reverse<u128>>,
-    groups: Vec<Group>,
+    /// The workers of every group, a bit each, in `width` words.
+    groups: Vec<u64>,
+    width: usize,
     unused: Vec<u32>,
     /// A group by its cycle; the cycle is the largest number where there is none.
     recent: [(u64, u32); RECENT],
-    /// The workers whose block ends now and has not been taken.
-    due: WorkerSet,
-    /// How many they are, and where to go on looking for them.
-    n_due: u32,
+    /// Workers whose block ends now and has not been taken: those of the word at hand, its place, and the words behind it.
+    due: u64,
     due_word: usize,
-    n_workers: usize,
+    due_words: Box<[u64]>,
     /// Whether a block ends at the largest number, which is never reached.
     has_endless: bool,
 }
 
-/// Workers whose blocks end at the same cycle, and how many they are.
-struct Group {
-    workers: WorkerSet,
-    count: u32,
-}
-
 impl Ends {
     pub(crate) fn new(n_workers: usize) -> Ends {
+        let width = n_workers.div_ceil(64).max(1);
         Ends {
             next: u64::MAX,
             first: 0,
             later: BinaryHeap::new(),
             groups: Vec::new(),
+            width,
             unused: Vec::new(),
             recent: [(u64::MAX, 0); RECENT],
-            due: WorkerSet::new(n_workers),
-            n_due: 0,
-            due_word: 0,
-            n_workers,
+            due: 0,
+            due_word: width - 1,
+            due_words: vec![0; width].into(),
             has_endless: false,
         }
     }
@@ -65,9 +59,7 @@ impl Ends {
         }
         let (cycle, group) = self.recent[place(end)];
         let group = if cycle == end { group } else { self.open(end) };
-        let group = &mut self.groups[group as usize];
-        group.workers.insert(leader);
-        group.count += 1;
+        self.groups[group as usize * self.width + leader as usize / 64] |= 1 << (leader % 64);
     }
 
     /// The next cycle at which a block ends, or the largest number.
@@ -82,16 +74,30 @@ impl Ends {
     }
 
     /// The next worker whose block ends at `now`, ascending.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
-        if self.n_due == 0 {
-            if self.next != now {
-                return None;
-            }
-            self.collect(now);
+        if self.due == 0 && !self.turn_to_due(now) {
+            return None;
         }
-        self.n_due -= 1;
-        self.due.take_first(&mut self.due_word)
+        let worker = self.due_word as u32 * 64 + self.due.trailing_zeros();
+        self.due &= self.due - 1;
+        Some(worker)
+    }
+
+    /// Goes on to the next word that has workers whose block ends at `now`; false if there is none.
+    #[inline]
+    fn turn_to_due(&mut self, now: u64) -> bool {
+        while self.due == 0 {
+            if self.due_word + 1 < self.width {
+                self.due_word += 1;
+            } else if self.next == now {
+                self.collect(now);
+            } else {
+                return false;
+            }
+            self.due = std::mem::take(&mut self.due_words[self.due_word]);
+        }
+        true
     }
 
     #[inline]
@@ -114,25 +120,27 @@ impl Ends {
 
     #[cold]
     fn grow(&mut self) -> u32 {
-        self.groups.push(Group { workers: WorkerSet::new(self.n_workers), count: 0 });
-        self.groups.len() as u32 - 1
+        let group = self.groups.len() / self.width;
+        self.groups.resize(self.groups.len() + self.width, 0);
+        group as u32
     }
 
     /// Takes all groups of a cycle out of the queue.
     #[inline]
     fn collect(&mut self, now: u64) {
         self.recent[place(now)].0 = u64::MAX;
+        self.due_word = 0;
         while self.next == now {
-            let group = &mut self.groups[self.first as usize];
-            self.due.take_over(&mut group.workers);
-            self.n_due += std::mem::take(&mut group.count);
+            let first = self.first as usize * self.width;
+            for word in 0..self.width {
+                self.due_words[word] |= std::mem::take(&mut self.groups[first + word]);
+            }
             self.unused.push(self.first);
             (self.next, self.first) = match self.later.pop() {
                 Some(Reverse(key)) => ((key >> 64) as u64, key as u32),
                 None => (u64::MAX, 0),
             };
         }
-        self.due_word = 0;
     }
 }
 

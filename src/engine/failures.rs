@@ -78,6 +78,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
         self.policy.on_cancel(slot, task, self.now);
+        self.may_place = true;
     }
 
     /// A READY task never runs: its dependents are cancelled, the ring goes on.

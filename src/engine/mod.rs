@@ -130,7 +130,10 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         busy: accounts.busy,
         accounts,
     });
-    sim.tally.close();
+    let workers: Vec<_> = workers.collect();
+    let typed = workers.iter().filter(|worker| worker.kind != WorkerType::Any);
+    typed.for_each(|worker| sim.work.add(worker.kind, worker.busy));
+    sim.tally.close(sim.has_costs);
     let ended = sim.tally.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,
@@ -168,7 +171,7 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
         edges: sim.tally.edges,
         blocks: sim.tally.blocks,
         ended,
-        workers: workers.collect(),
+        workers,
         orchestrator: sim.clerk.report,
         scheduler,
         bounds: sim.work.bounds(machine, sim.critical_path(), makespan),

@@ -44,42 +44,42 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                     self.stop_submitting();
                     return Ok(true);
                 }
-                Duty::Read => changed |= self.read()?,
+                Duty::Read => match self.orchestrator.read()? {
+                    Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                        self.turn(Duty::Wait(self.orchestrator.task.submit_at));
+                        continue;
+                    }
+                    Step::Submit => {}
+                    step => {
+                        changed |= self.step(step)?;
+                        continue;
+                    }
+                },
                 Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Wait(_) => self.turn(Duty::Reserve),
                 Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
-                Duty::Reserve | Duty::Blocked { .. } => changed |= self.reserve()?,
+                Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } => {}
                 Duty::Pay(_, action) => {
                     self.turn(Duty::Read);
                     self.act(action)?;
                     changed = true;
+                    continue;
                 }
                 Duty::Done => return Ok(changed),
             }
+            changed |= self.reserve()?;
         }
     }
 
-    /// Reads operations and carries them out as long as they cost nothing and nothing is full; true if anything changed.
-    #[inline]
-    pub(super) fn read(&mut self) -> Result<bool, RunError> {
-        let mut changed = false;
-        let scope = self.machine.orchestrator.scope;
-        loop {
-            let step = self.orchestrator.read(self.window)?;
-            match step {
-                Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                    self.turn(Duty::Wait(self.orchestrator.task.submit_at));
-                }
-                Step::Submit => changed |= self.reserve()?,
-                Step::ScopeBegin => changed |= self.pay(scope, Action::OpenScope)?,
-                Step::ScopeEnd => changed |= self.pay(scope, Action::CloseScope)?,
-                Step::Done => {
-                    self.ledger.supply(Supply::Done);
-                    self.turn(Duty::Done);
-                }
-            }
-            if !matches!(self.clerk.stage, Duty::Read) {
-                return Ok(changed);
+    /// An operation that submits nothing; true if it took effect at once.
+    fn step(&mut self, step: Step) -> Result<bool, RunError> {
+        let cost = self.machine.orchestrator.scope;
+        match step {
+            Step::ScopeBegin => self.pay(cost, Action::OpenScope),
+            Step::ScopeEnd => self.pay(cost, Action::CloseScope),
+            Step::Submit | Step::Done => {
+                self.ledger.supply(Supply::Done);
+                self.turn(Duty::Done);
+                Ok(false)
             }
         }
     }
@@ -166,7 +166,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let published =
             self.orchestrator.publish(self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
-        let line = self.orchestrator.source().line().unwrap_or(0);
+        let line = self.orchestrator.line().unwrap_or(0);
         self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
         let task = self.window.slot(slot_ref).task();
         if P::READS_SUBMISSIONS {

@@ -173,9 +173,12 @@ impl Tally {
         self.start_to_end.enter(*cycles, run);
     }
 
-    /// Tables and distributions are complete from here on.
-    pub(super) fn close(&mut self) {
+    /// Tables and distributions are complete from here on. Without costs every end was completed at once.
+    pub(super) fn close(&mut self, has_costs: bool) {
         (0..self.kernels.len()).for_each(|index| self.enter_run(index));
+        if !has_costs {
+            self.end_to_completed.enter(0, self.blocks);
+        }
     }
 
     pub(super) fn kernels(&self, symbols: &Symbols) -> Vec<KernelReport> {

@@ -6,8 +6,6 @@ use super::virtual_time::Sim;
 use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
 use crate::id::WorkerId;
 use crate::policy::Policy;
-use crate::sync::Word;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Queues a job for the scheduler, or does it `at_once`.
@@ -53,7 +51,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let (slot, task) = (block.slot, self.window.slot(block.slot));
-            let is_last = block.index + 1 == task.job.blocks.load(Relaxed);
+            let is_last = block.index + 1 == task.job.blocks();
             let placed = Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
             self.observer.placed(&placed, self.now);
         }

@@ -68,6 +68,8 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) is_prompt: bool,
     /// Jobs of the scheduler or pickups take time.
     pub(super) has_costs: bool,
+    /// A task became READY, a worker free or a task was taken back since the policy last placed blocks: it may place more.
+    pub(super) may_place: bool,
     /// The program has had no timed commands, parents or MIX blocks so far: some steps of an instant have nothing to do.
     pub(super) is_usual: bool,
 }
@@ -127,6 +129,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             has_faults: false,
             is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
             has_costs,
+            may_place: false,
             is_usual: true,
         }
     }
@@ -198,7 +201,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             if self.has_costs {
                 self.collect_starts();
             }
-            self.collect_ends();
+            if self.ends.next() == self.now {
+                self.collect_ends();
+            }
             if !self.is_usual {
                 self.release_children();
             }
@@ -295,6 +300,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
             self.observer.policy_acts(self.now);
             let is_known = self.policy.on_control(&control, self.now);
+            self.may_place = true;
             if !is_known && control.command == "shutdown" {
                 self.shut_down();
             } else if !is_known {
@@ -331,9 +337,10 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn hand_out(&mut self) -> bool {
         let mut changed = false;
         self.observer.policy_acts(self.now);
-        if P::STEADY && self.policy.is_idle() {
+        if P::STEADY && (!self.may_place || self.policy.is_idle()) {
             return false;
         }
+        self.may_place = false;
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {

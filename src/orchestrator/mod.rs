@@ -17,13 +17,12 @@ use crate::id::{TaskId, TaskType};
 use crate::kernel::Costs;
 use crate::ledger::Class;
 use crate::machine::capacity;
-use crate::sync::{Sharing, Word};
-use crate::window::{Linked, NONE, Needs, Refusal, Resource, SlotRef, Window, flag};
+use crate::sync::Sharing;
+use crate::window::{Needs, Refusal, Resource, SlotRef, Window};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
-use found::{Found, Producer};
+use found::Producer;
 use segments::Access;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
 use tensor_map::TensorMap;
 
 /// Reads a program and puts its tasks into the window.
@@ -44,10 +43,15 @@ pub struct Orchestrator {
     needs: Needs,
     /// Whether the task at hand reads, writes or allocates anything.
     has_regions: bool,
-    /// Whether its producers were found just now, so that none of them is consumed yet.
-    is_fresh: bool,
+    /// Whether its producers were looked for. That is left until there is a slot for it.
+    is_found: bool,
+    /// Line of the operation at hand, if the program has lines.
+    line: Option<u64>,
+    has_lines: bool,
     /// Longest path that ends with the tenant of each slot.
     paths: Vec<u64>,
+    /// Where there are several rings: the slot of a recent task, by the last bits of its id.
+    homes: Vec<SlotRef>,
     path: u64,
     poisoned: bool,
     /// Tasks that ended badly; what depends on them never runs.
@@ -94,6 +98,8 @@ impl Orchestrator {
     #[must_use]
     pub fn new(source: Box<dyn Source>, costs: Costs, machine: &Machine) -> Orchestrator {
         Orchestrator {
+            has_lines: source.has_lines(),
+            line: None,
             source,
             task: Submit::default(),
             resolved: (TaskType::Vector, Cost::Cycles(0)),
@@ -105,8 +111,9 @@ impl Orchestrator {
             gone: Vec::new(),
             needs: Needs::default(),
             has_regions: false,
-            is_fresh: false,
+            is_found: false,
             paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
+            homes: vec![0; if machine.limits.rings > 1 { machine.limits.window as usize } else { 0 }],
             path: 0,
             poisoned: false,
             bad: BTreeSet::new(),
@@ -151,25 +158,40 @@ impl Orchestrator {
         self.ring = (self.scopes.len().max(1) as u32).min(self.rules.machine.limits.rings) - 1;
     }
 
-    /// Reads the next operation. A task's cost and type are settled and its producers found.
+    /// Line of the operation at hand, if the program has lines.
+    #[inline]
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    /// Reads the next operation. A task's cost and type are settled.
     ///
     /// # Errors
     /// When the program is wrong, or asks for what the machine can never give.
     #[inline]
-    pub fn read<S: Sharing>(&mut self, window: &Window<S>) -> Result<Step, RunError> {
+    pub fn read(&mut self) -> Result<Step, RunError> {
         loop {
-            match self.source.next(&mut self.task)? {
+            match self.next_operation()? {
                 None => return Ok(Step::Done),
                 Some(Operation::Buffer { buffer, .. }) => self.map.bind(buffer),
                 Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
                 Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
                 Some(Operation::Submit) => {
                     self.resolve()?;
-                    self.find_producers(window);
+                    self.is_found = false;
                     return Ok(Step::Submit);
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn next_operation(&mut self) -> Result<Option<Operation>, RunError> {
+        let operation = self.source.next(&mut self.task)?;
+        if self.has_lines {
+            self.line = self.source.line();
+        }
+        Ok(operation)
     }
 
     /// Settles type, cost and needs of the task at hand.
@@ -200,7 +222,7 @@ impl Orchestrator {
     /// # Errors
     /// As [`Orchestrator::read`].
     pub fn validate_rest(&mut self) -> Result<(), RunError> {
-        while let Some(operation) = self.source.next(&mut self.task)? {
+        while let Some(operation) = self.next_operation()? {
             if operation == Operation::Submit {
                 self.next.0 += 1;
                 self.resolve()?;
@@ -262,7 +284,7 @@ impl Orchestrator {
     /// Where the operation at hand stands, as the beginning of a message.
     #[must_use]
     pub fn place(&self) -> String {
-        self.place_of(self.source.line())
+        self.place_of(self.line)
     }
 
     /// A line of the program, as the beginning of a message.
@@ -281,45 +303,17 @@ impl Orchestrator {
         self.task.name.map_or_else(|| format!("task{}", self.next), |name| self.source.symbols().name(name).to_string())
     }
 
-    /// Collects the live producers of the task at hand, each once, and the longest path up to it.
-    #[inline(always)]
-    fn find_producers<S: Sharing>(&mut self, window: &Window<S>) {
-        self.is_fresh = self.task.submit_at == 0;
-        let Orchestrator { task, producers, gone, paths, bad, next, .. } = self;
-        producers.clear();
-        if S::SHARED {
-            gone.clear();
-        }
-        let mut found = Found { window, producers, gone, consumer: *next, path: 0, bad, poisoned: false };
-        for &dep in &task.deps {
-            found.explicit(dep, paths);
-        }
-        (self.path, self.poisoned) = (found.path, found.poisoned);
-        if self.has_regions {
-            self.find_by_regions(window);
-        }
-    }
-
-    /// Adds the producers that follow from what the task at hand reads and writes.
-    #[inline]
-    fn find_by_regions<S: Sharing>(&mut self, window: &Window<S>) {
-        let Orchestrator { task, map, producers, gone, bad, next, rules, path, poisoned, .. } = self;
-        let mut found = Found { window, producers, gone, consumer: *next, path: *path, bad, poisoned: *poisoned };
-        each_conflict(task, map, rules.machine.rules.hazards, |access| found.access(access));
-        (self.path, self.poisoned) = (found.path, found.poisoned);
-    }
-
-    /// Finds the producers of the task at hand again, after more tasks turned out to have ended badly.
+    /// Has the producers of the task at hand looked for again, after more tasks turned out to have ended badly.
     #[cold]
     pub fn look_again<S: Sharing>(&mut self, window: &Window<S>) {
-        for producer in &self.producers {
-            window.unmark(producer.slot);
+        if self.is_found {
+            self.producers.iter().for_each(|producer| window.unmark(producer.slot));
+            self.find_producers(window);
         }
-        self.find_producers(window);
     }
 
     /// What the task at hand needs now; producers consumed in the meantime no longer count.
-    #[inline(always)]
+    #[inline(never)]
     pub fn needs<S: Sharing>(&self, window: &Window<S>) -> Needs {
         let mut deps = 0;
         for producer in &self.producers {
@@ -335,18 +329,21 @@ impl Orchestrator {
     #[inline(always)]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
         let ring = self.ring;
-        let needs = if std::mem::take(&mut self.is_fresh) {
-            Needs { deps: self.producers.len() as u64, ..self.needs }
-        } else if window.is_full(ring) {
+        if window.is_full(ring) {
             return Err(Refusal::Full(Resource::Window));
-        } else {
+        }
+        let needs = if self.is_found {
             self.needs(window)
+        } else {
+            self.find_producers(window);
+            // None of them is consumed yet, unless others do that at the same time.
+            Needs { deps: self.producers.len() as u64, ..self.needs }
         };
         let holds = match self.rules.machine.rules.scope_hold {
             ScopeHold::Innermost => self.scopes.len().min(1),
             ScopeHold::Enclosing => self.scopes.len(),
         };
-        let slot = window.reserve(ring, self.next, &needs, holds as u32)?;
+        let slot = window.take(ring, self.next, &needs, holds as u32)?;
         Ok((slot, needs))
     }
 
@@ -376,47 +373,21 @@ impl Orchestrator {
         let slot = window.slot(slot_ref);
         let task = &self.task;
         let (kind, cost) = self.resolved;
-        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
-        let mut flags = if task.sync_start { flag::SYNC_START } else { 0 };
-        flags |= if task.fault { flag::FAULT } else { 0 };
-        flags |= if blocks > 1 { flag::MANY_BLOCKS } else { 0 };
-        slot.job.describe(kind, task.units, cost, flags, Class::of(kind, task.units).bits());
-        // Ordering: Relaxed; publishing, by the admission that follows, makes all of it visible.
-        slot.job.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
-        slot.job.name.store(task.name.map_or(NONE, |symbol| symbol.0), Relaxed);
-        slot.job.blocks.store(blocks, Relaxed);
-        slot.job.to_place.store(blocks, Relaxed);
-        slot.job.to_take.store(blocks, Relaxed);
-        slot.job.to_finish.store(blocks, Relaxed);
+        // Publishing, by the admission that follows, makes all of it visible.
+        slot.job.describe(task, kind, cost, Class::of(kind, task.units).bits());
         let path = self.path.saturating_add(cycles);
         let mut published = Published { edges: 0, path, cancelled: None };
-        for producer in &self.producers {
-            let from = window.slot(producer.slot);
-            if from.task() != producer.task {
-                // It retired while this task waited, and this task may even have its slot.
-                if self.bad.contains(&producer.task) {
-                    published.cancelled = Some(producer.task);
-                }
-                if S::SHARED {
-                    self.gone.push(*producer);
-                }
-                continue;
-            }
-            let linked = window.link(slot_ref, producer.slot);
-            if linked != Linked::Consumed {
-                published.edges += 1;
-            }
-            if S::SHARED && linked != Linked::Waiting {
-                self.gone.push(*producer);
-            }
-            if from.job.has(flag::BAD | flag::CANCELLED) {
-                published.cancelled = Some(producer.task);
-            }
+        if !self.producers.is_empty() {
+            (published.edges, published.cancelled) = self.link_producers(window, slot_ref);
         }
         if self.poisoned && published.cancelled.is_none() {
             published.cancelled = self.bad_producer();
         }
         self.paths[slot_ref as usize] = path;
+        if !self.homes.is_empty() {
+            let place = self.next.0 as usize & (self.homes.len() - 1);
+            self.homes[place] = slot_ref;
+        }
         self.join_scope(window, slot_ref);
         if self.has_regions {
             self.register(window, Access { task: self.next, slot: slot_ref, path });

@@ -55,7 +55,7 @@ impl Orchestrator {
 
     /// Opens a scope.
     pub fn open_scope(&mut self) {
-        self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.source.line() });
+        self.scopes.push(Scope { head: NONE, tail: NONE, tasks: 0, line: self.line() });
         self.choose_ring();
     }
 

@@ -31,7 +31,7 @@ impl Survey {
     pub fn read(&mut self, producers: &mut Vec<TaskId>) -> Result<Step, RunError> {
         let Survey { orchestrator, marks } = self;
         loop {
-            match orchestrator.source.next(&mut orchestrator.task)? {
+            match orchestrator.next_operation()? {
                 None => return Ok(Step::Done),
                 Some(Operation::Buffer { buffer, .. }) => orchestrator.map.bind(buffer),
                 Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),

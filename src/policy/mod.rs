@@ -50,8 +50,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A scheduling rule.
 pub trait Policy {
     /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, leaves nothing then that it
-    /// could place, and does not care in which order tasks of different types became READY. The engine may do jobs that cost
-    /// nothing at once for such a policy.
+    /// could place before another task is READY, taken back or done, and does not care in which order tasks of different types
+    /// became READY. The engine may do jobs that cost nothing at once for such a policy, and asks it only when that may help.
     const STEADY: bool = false;
 
     /// Whether it wants to know what the program said of a task.
@@ -275,13 +275,19 @@ impl Stage<'_> {
     }
 
     /// Places one block of a READY task (all of them with `sync_start`) on the free workers with the smallest clocks.
-    #[inline(always)]
+    #[inline]
     pub fn place(&mut self, slot: SlotRef) -> Placement {
+        self.place_of(slot, self.window.slot(slot).job.kind())
+    }
+
+    /// The same for a task whose type is known.
+    #[inline(always)]
+    pub fn place_of(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
         let job = &self.window.slot(slot).job;
         if job.has(flag::SYNC_START) {
             return self.place_together(slot, job);
         }
-        self.place_one(slot, job)
+        self.place_one(slot, job, kind)
     }
 
     #[inline(never)]
@@ -293,9 +299,9 @@ impl Stage<'_> {
             return Placement::Nothing;
         }
         for _ in 1..left {
-            self.place_one(slot, job);
+            self.place_one(slot, job, kind);
         }
-        self.place_one(slot, job)
+        self.place_one(slot, job, kind)
     }
 
     /// Places one block on a certain free worker.
@@ -315,8 +321,7 @@ impl Stage<'_> {
     }
 
     #[inline(always)]
-    fn place_one(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
-        let kind = job.kind();
+    fn place_one(&mut self, slot: SlotRef, job: &Description<Local>, kind: TaskType) -> Placement {
         if kind == TaskType::Mix {
             return self.place_mix(slot, job);
         }

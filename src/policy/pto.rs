@@ -3,6 +3,7 @@
 use super::{Dropped, Placement, Policy, QueueLimit, QueueStats, Ready, Stage};
 use crate::config::OnReadyFull;
 use crate::fifo::Fifo;
+use crate::id::TaskType;
 use crate::window::SlotRef;
 
 /// How far behind the head of a queue the task is that is fetched when the head leaves. A task that waited for long is in no
@@ -60,13 +61,13 @@ impl Policy for Pto {
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         let mut queues = self.waiting;
         while queues != 0 {
-            let kind = queues.trailing_zeros();
+            let index = queues.trailing_zeros() as usize;
             queues &= queues - 1;
-            let queue = &mut self.queues[kind as usize];
-            while stage.has_room(kind as usize)
+            let (kind, queue) = (TaskType::ALL[index], &mut self.queues[index]);
+            while stage.has_room(index)
                 && let Some(&slot) = queue.front()
             {
-                match stage.place(slot) {
+                match stage.place_of(slot, kind) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
@@ -78,7 +79,7 @@ impl Policy for Pto {
                 }
             }
             if queue.is_empty() {
-                self.waiting &= !(1 << kind);
+                self.waiting &= !(1 << index);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! no kernels, no workers and no files. It holds numbers and positions only, never pointers. `README.md` beside this file
 //! tells the protocol.
 
+mod links;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod prefetch;
@@ -14,6 +15,7 @@ mod slot;
 mod span;
 mod state;
 
+pub use links::{Linked, Links};
 pub use reserve::{Needs, Refusal, Resource};
 pub use ring::{HeapPiece, Ring};
 pub use slot::{Description, NONE, Slot, SlotRef, flag};
@@ -24,8 +26,8 @@ use crate::config::{FanoutOrder, Limits};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use prefetch::prefetch;
-use slot::CLOSED;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use slot::{CLOSED, keeps};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 #[cfg(not(loom))]
 use zerocopy::FromZeros;
 
@@ -85,18 +87,6 @@ pub struct Entry<S: Sharing> {
     producer: S::U32,
     /// Next older consumer of the same producer, or [`NONE`].
     next: S::U32,
-}
-
-/// What linking found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub enum Linked {
-    /// The producer is still to complete: the consumer waits for it.
-    Waiting,
-    /// The producer is complete and stays alive for the consumer.
-    Completed,
-    /// The producer is consumed: there is no edge.
-    Consumed,
 }
 
 /// Told what a completion leads to.
@@ -232,6 +222,12 @@ impl<S: Sharing> Window<S> {
         slot.task() == task && slot.refs.load(Acquire) > 0
     }
 
+    /// Whether the task in this slot is consumed.
+    #[inline]
+    pub fn is_consumed(&self, slot: SlotRef) -> bool {
+        self.slot(slot).refs.load(Acquire) == 0 // Ordering: as `is_alive`.
+    }
+
     /// Remembers that `consumer` has met this slot; false if it had before.
     #[inline]
     pub fn mark(&self, slot: SlotRef, consumer: TaskId) -> bool {
@@ -249,55 +245,29 @@ impl<S: Sharing> Window<S> {
     /// First byte, inside the heap of its ring, of the piece of `bytes` bytes that the task in a slot reserved.
     #[must_use]
     pub fn heap_base(&self, slot: SlotRef, bytes: u64) -> u64 {
+        let slot = self.slot(slot);
         // Ordering: Relaxed; for the orchestrator, which reserved it.
-        self.slot(slot).heap_end.load(Relaxed).saturating_sub(bytes).checked_rem(self.heap).unwrap_or(0)
+        let end = if slot.kept.load(Relaxed) & keeps::HEAP == 0 { 0 } else { slot.heap_end.load(Relaxed) };
+        end.saturating_sub(bytes).checked_rem(self.heap).unwrap_or(0)
     }
 
     /// Makes a reserved task a consumer of `producer`, using its next reserved entry.
-    #[inline(always)]
     pub fn link(&self, consumer: SlotRef, producer: SlotRef) -> Linked {
-        if !self.hold(producer) {
-            return Linked::Consumed;
-        }
-        let (from, to) = (self.slot(producer), self.slot(consumer));
-        let nth = to.deps_linked.load(Relaxed); // Ordering: the orchestrator's own until published.
-        to.deps_linked.store(nth + 1, Relaxed);
-        let index = self.entry_index(consumer, to.deps_first.load(Relaxed), nth);
-        let entry = &self.entries[index as usize];
-        entry.consumer.store(consumer, Relaxed);
-        entry.producer.store(producer, Relaxed);
-        // Ordering: Relaxed; the Release of the list head below publishes entry and count together.
-        to.fanin.fetch_add(1, Relaxed);
-        // Ordering: Acquire pairs with the closing swap in `complete`: who sees CLOSED sees the completion.
-        let mut head = from.fanout.load(Acquire);
-        loop {
-            if head == CLOSED {
-                to.fanin.fetch_sub(1, Relaxed); // Ordering: the hold is still there, so this cannot make it ready.
-                return Linked::Completed;
-            }
-            entry.next.store(head, Relaxed);
-            // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and count.
-            match from.fanout.compare_exchange(head, index, Release, Acquire) {
-                Ok(_) => return Linked::Waiting,
-                Err(found) => head = found,
-            }
-        }
+        let mut links = self.links(consumer, 1);
+        let linked = links.link(producer, self.slot(producer));
+        links.finish();
+        linked
     }
 
-    /// Takes a reference on a task unless it is consumed.
+    /// Begins to make a reserved task a consumer of `count` producers, each of which must be linked or missed.
     #[inline(always)]
-    fn hold(&self, slot: SlotRef) -> bool {
-        let refs = &self.slot(slot).refs;
-        // Ordering: Acquire pairs with `release`: who finds 0 sees how the task ended.
-        let mut count = refs.load(Acquire);
-        while count > 0 {
-            // Ordering: AcqRel pairs with `release`: either this comes before the last release or finds 0.
-            match refs.compare_exchange(count, count + 1, AcqRel, Acquire) {
-                Ok(_) => return true,
-                Err(found) => count = found,
-            }
-        }
-        false
+    pub fn links(&self, consumer: SlotRef, count: u32) -> Links<'_, S> {
+        let to = self.slot(consumer);
+        let linked = to.deps_linked.load(Relaxed); // Ordering: the orchestrator's own until published.
+        // Ordering: Relaxed; the Release of the first list head that leads to the task publishes the count.
+        to.fanin.fetch_add(count, Relaxed);
+        let first = self.ring_of(consumer) * self.deps;
+        Links { window: self, consumer, to, place: to.deps_first.load(Relaxed) + linked, first, linked, missed: 0 }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::Window;
 use super::ring::HeapPiece;
-use super::slot::{NONE, SlotRef};
+use super::slot::{NONE, SlotRef, keeps};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::Relaxed;
@@ -58,8 +58,19 @@ impl<S: Sharing> Window<S> {
     ///
     /// # Errors
     /// The first resource that lacks; nothing is taken then.
-    #[inline(always)]
     pub fn reserve(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
+        if self.is_full(ring) {
+            return Err(Refusal::Full(Resource::Window));
+        }
+        self.take(ring, task, needs, scopes)
+    }
+
+    /// The same where the ring is known to have a slot.
+    ///
+    /// # Errors
+    /// As [`Window::reserve`].
+    #[inline(always)]
+    pub fn take(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
         let piece = self.check(ring, needs)?;
         let state = self.ring(ring);
         let slot_ref = self.at(ring, state.submitted());
@@ -71,15 +82,19 @@ impl<S: Sharing> Window<S> {
         slot.refs.store(1 + scopes, Relaxed);
         slot.deps_first.store(state.take_deps(needs.deps as u32, self.deps), Relaxed);
         slot.deps_linked.store(0, Relaxed);
-        slot.deps_reserved.store(needs.deps as u32, Relaxed);
-        slot.tensors.store(needs.tensors as u32, Relaxed);
-        slot.next_in_scope.store(NONE, Relaxed);
         slot.mark.store(u64::MAX, Relaxed);
-        slot.heap_end.store(piece.map_or(0, HeapPiece::end), Relaxed);
+        let mut kept = (needs.deps as u32) << keeps::BITS;
         if let Some(piece) = piece {
+            kept |= keeps::HEAP;
+            slot.heap_end.store(piece.end(), Relaxed);
             state.take_heap(piece);
         }
-        state.take_tensors(needs.tensors);
+        if needs.tensors > 0 {
+            kept |= keeps::TENSORS;
+            slot.tensors.store(needs.tensors as u32, Relaxed);
+            state.take_tensors(needs.tensors);
+        }
+        slot.kept.store(kept, Relaxed);
         state.take_slot();
         Ok(slot_ref)
     }
@@ -94,9 +109,6 @@ impl<S: Sharing> Window<S> {
     #[inline(always)]
     fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
-        if self.is_full(ring) {
-            return Err(Refusal::Full(Resource::Window));
-        }
         let piece = match needs.heap {
             0 => None,
             bytes if bytes > self.heap => return Err(Refusal::TooLarge(Resource::Heap)),

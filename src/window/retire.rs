@@ -1,8 +1,7 @@
 //! How consumed tasks leave their ring: in order, by whoever holds the advance right.
 
 use super::Window;
-use super::slot::SlotRef;
-use super::state::State;
+use super::slot::{SlotRef, keeps};
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,7 +29,7 @@ impl<S: Sharing> Window<S> {
             self.ring(ring).give_right_back();
             // Pairs with the fence in `is_oldest`, for a task consumed while the right was taken.
             S::fence();
-            if self.consumed_oldest(ring).is_none() {
+            if !self.can_retire(ring) {
                 break;
             }
         }
@@ -41,16 +40,23 @@ impl<S: Sharing> Window<S> {
     #[inline]
     fn retire(&self, ring: u32, retired: &mut impl FnMut(SlotRef)) -> u64 {
         let state = self.ring(ring);
+        let (oldest, in_flight) = (state.retired(), self.in_flight(ring));
         let mut count = 0;
-        while let Some(slot_ref) = self.consumed_oldest(ring) {
+        while count < in_flight {
+            let slot_ref = self.at(ring, oldest + count);
             let slot = self.slot(slot_ref);
-            // Ordering: Relaxed; written at the reservation, seen through the state.
-            state.return_deps(slot.deps_reserved.load(Relaxed));
-            let heap_end = slot.heap_end.load(Relaxed);
-            if heap_end > 0 {
-                state.return_heap(heap_end);
+            if !slot.state.is_consumed() {
+                break;
             }
-            state.return_tensors(slot.tensors.load(Relaxed));
+            // Ordering: Relaxed; written at the reservation, seen through the state.
+            let kept = slot.kept.load(Relaxed);
+            state.return_deps(kept >> keeps::BITS);
+            if kept & keeps::HEAP != 0 {
+                state.return_heap(slot.heap_end.load(Relaxed));
+            }
+            if kept & keeps::TENSORS != 0 {
+                state.return_tensors(slot.tensors.load(Relaxed));
+            }
             retired(slot_ref);
             // The slot may have a new tenant from here on.
             state.return_slot();
@@ -59,13 +65,17 @@ impl<S: Sharing> Window<S> {
         count
     }
 
-    /// The oldest task of a ring, if it is consumed.
+    /// Whether the oldest task of a ring is consumed.
+    fn can_retire(&self, ring: u32) -> bool {
+        let oldest = self.at(ring, self.ring(ring).retired());
+        self.in_flight(ring) > 0 && self.slot(oldest).state.is_consumed()
+    }
+
+    /// Tasks that entered a ring and did not leave it. More than there are slots is nothing but a corrupt file, which must not be
+    /// followed for ever.
     #[inline]
-    fn consumed_oldest(&self, ring: u32) -> Option<SlotRef> {
-        let (oldest, submitted) = (self.ring(ring).retired(), self.ring(ring).submitted());
-        let slot = self.at(ring, oldest);
-        // More in flight than there are slots is nothing but a corrupt file, which must not be followed for ever.
-        let is_in_flight = submitted.wrapping_sub(oldest).wrapping_sub(1) < u64::from(self.size);
-        (is_in_flight && self.slot(slot).state() == State::Consumed).then_some(slot)
+    fn in_flight(&self, ring: u32) -> u64 {
+        let in_flight = self.ring(ring).submitted().wrapping_sub(self.ring(ring).retired());
+        if in_flight > u64::from(self.size) { 0 } else { in_flight }
     }
 }

@@ -149,9 +149,7 @@ impl<S: Sharing> Ring<S> {
 
     #[inline]
     pub(super) fn take_tensors(&self, count: u64) {
-        if count > 0 {
-            add_own(&self.orchestrator.tensors, count, Relaxed); // Ordering: the orchestrator's own word.
-        }
+        add_own(&self.orchestrator.tensors, count, Relaxed); // Ordering: the orchestrator's own word.
     }
 
     #[inline]
@@ -179,9 +177,7 @@ impl<S: Sharing> Ring<S> {
 
     #[inline]
     pub(super) fn return_tensors(&self, count: u32) {
-        if count > 0 {
-            add_own(&self.scheduler.tensors, u64::from(count), Release); // Ordering: pairs with `tensors_used`.
-        }
+        add_own(&self.scheduler.tensors, u64::from(count), Release); // Ordering: pairs with `tensors_used`.
     }
 
     /// Takes the right to advance the ring, if nobody has it.

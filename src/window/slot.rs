@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! line 0, until it is retired   state | mark | fanin | fanout | refs | deps | cycles | kernel | what | blocks to place, to finish
-//! line 1, at both ends          blocks | blocks to take | vector cycles | name | tensors | scope | heap end
+//! line 1, where there is any    blocks | blocks to take | vector cycles | name | tensors | scope | heap end
 //! ```
 //!
-//! A window of thousands of slots does not fit the nearest caches, so what happens to a task between its publication and its
-//! retirement touches one line only.
+//! A window of thousands of slots does not fit the nearest caches, so what every task has stands on the first line, with bits that
+//! say what the second one holds. Most tasks never touch it.
 
 use super::state::{State, StateWord};
 use crate::id::{TaskId, TaskType};
 use crate::sync::{Sharing, Word};
-use crate::workload::{Cost, Units};
+use crate::workload::{Cost, Submit, Units};
 use std::sync::atomic::Ordering::Relaxed;
 #[cfg(not(loom))]
 use zerocopy::FromZeros;
@@ -44,16 +44,26 @@ pub struct Slot<S: Sharing> {
     pub(super) deps_first: S::U32,
     /// How many of them are linked.
     pub(super) deps_linked: S::U32,
-    /// How many are reserved.
-    pub(super) deps_reserved: S::U32,
+    /// How many are reserved, times four, and the bits of [`keeps`].
+    pub(super) kept: S::U32,
     /// What to run; the first part of it shares the line of the words above.
     pub job: Description<S>,
-    /// Tensor-map entries it holds.
+    /// Tensor-map entries it holds, with [`keeps::TENSORS`].
     pub(super) tensors: S::U32,
-    /// Next task of its scope; orchestrator only.
+    /// Next task of its scope, if it has one; orchestrator only.
     pub(super) next_in_scope: S::U32,
-    /// End of its heap piece; 0 when it has none. Written at reservation, read when it retires.
+    /// End of its heap piece, with [`keeps::HEAP`]. Written at reservation, read when it retires.
     pub(super) heap_end: S::U64,
+}
+
+/// What a task keeps of its ring beside dependency entries.
+pub(super) mod keeps {
+    /// A piece of the heap.
+    pub const HEAP: u32 = 1;
+    /// Tensor-map entries.
+    pub const TENSORS: u32 = 2;
+    /// How many bits there are.
+    pub const BITS: u32 = 2;
 }
 
 /// What a task was asked to do. Written before it is published.
@@ -71,14 +81,14 @@ pub struct Description<S: Sharing> {
     pub to_place: S::U32,
     /// Blocks not yet completed.
     pub to_finish: S::U32,
-    /// Number of blocks.
-    pub blocks: S::U32,
-    /// Blocks whose end the scheduler has not taken up.
-    pub to_take: S::U32,
+    /// Number of blocks, with [`flag::MANY_BLOCKS`].
+    blocks: S::U32,
+    /// Blocks whose end the scheduler has not taken up, with [`flag::MANY_BLOCKS`].
+    to_take: S::U32,
     /// Cycles on the vectors of a MIX block whose kinds end on their own.
     vector_cycles: S::U64,
-    /// Name symbol, or [`NONE`].
-    pub name: S::U32,
+    /// Name symbol, with [`flag::NAMED`].
+    name: S::U32,
 }
 
 // Everything up to the count of blocks lies on the first line.
@@ -101,6 +111,8 @@ pub mod flag {
     pub const BAD: u32 = 32;
     /// The task has more than one block.
     pub const MANY_BLOCKS: u32 = 64;
+    /// The task has a name of its own.
+    pub const NAMED: u32 = 128;
     /// How many bits there are.
     pub(super) const BITS: u32 = 8;
 }
@@ -158,22 +170,55 @@ impl<S: Sharing> Description<S> {
         Units { cube: (word >> 3 & 3) as u8, vector: (word >> 5 & 3) as u8 }
     }
 
-    /// Fills in type, units, cost, [`flag`] bits and a class of the engine's own, below 8.
+    /// Fills in a task before it is published; `class` is a number of the engine's own, below 8.
     // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
-    #[inline]
-    pub fn describe(&self, kind: TaskType, units: Units, cost: Cost, flags: u32, class: u32) {
-        let kind = kind as u32 | u32::from(units.cube) << 3 | u32::from(units.vector) << 5 | class << 7;
+    #[inline(always)]
+    pub fn describe(&self, task: &Submit, kind: TaskType, cost: Cost, class: u32) {
+        let Units { cube, vector } = task.units;
+        let packed = kind as u32 | u32::from(cube) << 3 | u32::from(vector) << 5 | class << 7;
+        let mut what = packed << flag::BITS;
+        what |= if task.sync_start { flag::SYNC_START } else { 0 };
+        what |= if task.fault { flag::FAULT } else { 0 };
+        let blocks = if kind == TaskType::None { 1 } else { task.blocks };
+        if blocks > 1 {
+            what |= flag::MANY_BLOCKS;
+            self.blocks.store(blocks, Relaxed);
+            self.to_take.store(blocks, Relaxed);
+        }
+        if let Some(name) = task.name {
+            what |= flag::NAMED;
+            self.name.store(name.0, Relaxed);
+        }
         match cost {
-            Cost::Cycles(cycles) => {
-                self.what.store(kind << flag::BITS | flags, Relaxed);
-                self.cycles.store(cycles, Relaxed);
-            }
+            Cost::Cycles(cycles) => self.cycles.store(cycles, Relaxed),
             Cost::PerKind { cube, vector } => {
-                self.what.store(kind << flag::BITS | flags | flag::PER_KIND, Relaxed);
+                what |= flag::PER_KIND;
                 self.cycles.store(cube, Relaxed);
                 self.vector_cycles.store(vector, Relaxed);
             }
         }
+        self.what.store(what, Relaxed);
+        self.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
+        self.to_place.store(blocks, Relaxed);
+        self.to_finish.store(blocks, Relaxed);
+    }
+
+    /// Number of blocks.
+    #[inline]
+    pub fn blocks(&self) -> u32 {
+        if self.has(flag::MANY_BLOCKS) { self.blocks.load(Relaxed) } else { 1 }
+    }
+
+    /// Name symbol, or [`NONE`].
+    #[inline]
+    pub fn name(&self) -> u32 {
+        if self.has(flag::NAMED) { self.name.load(Relaxed) } else { NONE }
+    }
+
+    /// The scheduler takes up the end of a block; true if it is the last to be taken up.
+    #[inline]
+    pub fn take_end(&self) -> bool {
+        !self.has(flag::MANY_BLOCKS) || self.to_take.fetch_sub(1, Relaxed) == 1
     }
 
     /// Cycles of a block on a worker that is no cube.
@@ -190,7 +235,7 @@ impl<S: Sharing> Description<S> {
 
     /// All blocks are to be placed once more.
     pub fn rewind(&self) {
-        let blocks = self.blocks.load(Relaxed);
+        let blocks = self.blocks();
         self.to_place.store(blocks, Relaxed);
         self.to_take.store(blocks, Relaxed);
         self.to_finish.store(blocks, Relaxed);

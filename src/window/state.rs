@@ -65,6 +65,12 @@ impl<S: Sharing> StateWord<S> {
         }
     }
 
+    /// Whether the tenant is CONSUMED.
+    #[inline]
+    pub(super) fn is_consumed(&self) -> bool {
+        self.0.load(Acquire) & 7 == State::Consumed as u64 // Ordering: as in `state`.
+    }
+
     /// A new tenant moves in.
     #[inline]
     pub(super) fn reserve(&self, task: TaskId) {

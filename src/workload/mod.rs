@@ -116,6 +116,11 @@ pub trait Source {
         None
     }
 
+    /// Whether its operations stand in lines of a text.
+    fn has_lines(&self) -> bool {
+        false
+    }
+
     /// Line of the operation last returned, counted from 1; `None` when the program is not a text.
     fn line(&self) -> Option<u64> {
         None

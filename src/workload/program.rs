@@ -123,6 +123,10 @@ impl Source for Replay {
         &self.content.buffers
     }
 
+    fn has_lines(&self) -> bool {
+        !self.content.lines.is_empty()
+    }
+
     fn line(&self) -> Option<u64> {
         self.content.lines.get(self.next_operation.checked_sub(1)?).copied()
     }

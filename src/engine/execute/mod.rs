@@ -312,6 +312,10 @@ impl Source for Tap {
         self.source.origin()
     }
 
+    fn has_lines(&self) -> bool {
+        self.source.has_lines()
+    }
+
     fn line(&self) -> Option<u64> {
         self.source.line()
     }

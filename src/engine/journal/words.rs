@@ -307,8 +307,8 @@ impl Observer for Journal {
         }
         let job = &window.slot(slot).job;
         let head = SUBMITTED | (job.kind() as u64) << 4 | u64::from(slot) << 32;
-        let names = u64::from(job.name.load(Relaxed)) | u64::from(job.kernel.load(Relaxed)) << 32;
-        let at = self.write(now, [head, task.0, names, job.blocks.load(Relaxed).into()]);
+        let names = u64::from(job.name()) | u64::from(job.kernel.load(Relaxed)) << 32;
+        let at = self.write(now, [head, task.0, names, job.blocks().into()]);
         let Page { words, used, producers, .. } = &mut self.page;
         self.last_end = *used;
         if self.needs.tasks {

@@ -139,7 +139,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let core = self.core;
         let job = &core.window.slot(slot_ref).job;
         core.window.slot(slot_ref).start();
-        let blocks = job.blocks.load(Relaxed); // Ordering: Relaxed throughout; the queue published the description.
+        let blocks = job.blocks();
         let turn = if blocks == 1 { 0..1 } else { self.turn(slot_ref, blocks) };
         let done = turn.len() as u32;
         if self.run_blocks(slot_ref, turn).is_err() {
@@ -223,7 +223,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         }
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {
-            let name = symbol(slot.job.name.load(Relaxed));
+            let name = symbol(slot.job.name());
             core.fail(Failure { task, name, kernel: call.kernel, message: message.clone() });
             return Err(KernelError(message));
         }
@@ -245,7 +245,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         stats.blocks += 1;
         let (slot, moment) = (core.window.slot(slot_ref), &core.moments[slot_ref as usize]);
         // Ordering: Relaxed; the count of blocks publishes it.
-        if slot.job.blocks.load(Relaxed) == 1 {
+        if slot.job.blocks() == 1 {
             moment.end.store(last, Relaxed);
         } else {
             moment.end.fetch_max(last, Relaxed);
@@ -259,7 +259,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
                 ready: moment.ready.load(Relaxed),
                 start: span.start,
                 end: span.end,
-                name: symbol(slot.job.name.load(Relaxed)),
+                name: symbol(slot.job.name()),
                 kernel: symbol(kernel),
                 kind: slot.job.kind(),
             };

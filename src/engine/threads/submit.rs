@@ -9,8 +9,7 @@ use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work, longest_part};
 use crate::id::TaskId;
 use crate::orchestrator::{Orchestrator, Step};
-use crate::sync::Shared;
-use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, Window, flag};
+use crate::window::{NONE, Outcomes, Refusal, Resource, SlotRef, flag};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
@@ -41,10 +40,9 @@ enum Waited {
 }
 
 /// Without common cycles a child waits for the end of its parent instead of its start.
-pub(super) fn wait_for_parent(orchestrator: &mut Orchestrator, window: &Window<Shared>) {
+pub(super) fn wait_for_parent(orchestrator: &mut Orchestrator) {
     if let Some((parent, _)) = orchestrator.task.parent {
         orchestrator.task.deps.push(parent);
-        orchestrator.look_again(window);
     }
 }
 
@@ -75,7 +73,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     /// Does the next operation of the program; false when there is none or no way on.
     pub(super) fn step(&mut self) -> Result<bool, RunError> {
         let sampled = self.orchestrator.next_task().0.is_multiple_of(SAMPLED).then(Instant::now);
-        match self.orchestrator.read(&self.core.window)? {
+        match self.orchestrator.read()? {
             Step::Done => return Ok(false),
             Step::ScopeBegin => self.orchestrator.open_scope(),
             Step::ScopeEnd => {
@@ -84,7 +82,8 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                 self.hands.settle(core);
             }
             Step::Submit => {
-                wait_for_parent(&mut self.orchestrator, &self.core.window);
+                wait_for_parent(&mut self.orchestrator);
+                self.orchestrator.find(&self.core.window);
                 let waits = self.waits;
                 let Some(slot) = self.reserve()? else { return Ok(false) };
                 self.publish(slot);
@@ -205,7 +204,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             core.samples[slot_ref as usize].submitted_ns.store(core.nanoseconds(), Relaxed);
         }
         // A program either has lines or has none.
-        if let Some(line) = self.orchestrator.source().line() {
+        if let Some(line) = self.orchestrator.line() {
             self.lines[slot_ref as usize] = Some(line);
         }
         core.kernels.prepare(&Draft {

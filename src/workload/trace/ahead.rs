@@ -144,6 +144,10 @@ impl Source for Ahead {
         Some(&self.path)
     }
 
+    fn has_lines(&self) -> bool {
+        true
+    }
+
     fn line(&self) -> Option<u64> {
         Some(self.line)
     }

@@ -150,6 +150,10 @@ impl Source for Reader {
         Some(&self.path)
     }
 
+    fn has_lines(&self) -> bool {
+        true
+    }
+
     fn line(&self) -> Option<u64> {
         Some(self.lines.number())
     }

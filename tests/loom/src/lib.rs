@@ -19,7 +19,7 @@ pub mod config {
 #[path = "../../../src/workload"]
 pub mod workload {
     mod task;
-    pub use task::{Cost, Units};
+    pub use task::{Cost, Submit, Units};
 }
 
 #[path = "../../../src/window/mod.rs"]

@@ -108,7 +108,7 @@ impl Submitter<'_> {
     /// Submits the whole program.
     fn run(mut self) -> Result<Submitted, RunError> {
         loop {
-            match self.orchestrator.read(&self.window)? {
+            match self.orchestrator.read()? {
                 Step::Done => return Ok(Submitted { tasks: self.orchestrator.next_task().0, edges: self.edges }),
                 Step::ScopeBegin => self.orchestrator.open_scope(),
                 Step::ScopeEnd => {
@@ -118,7 +118,8 @@ impl Submitter<'_> {
                     told.pushed?;
                 }
                 Step::Submit => {
-                    wait_for_parent(&mut self.orchestrator, &self.window);
+                    wait_for_parent(&mut self.orchestrator);
+                    self.orchestrator.find(&self.window);
                     let slot = self.reserve()?;
                     self.publish(slot)?;
                 }

@@ -1,0 +1,106 @@
+//! How a task under construction becomes a consumer: every producer that is not consumed gets an edge.
+
+use super::Window;
+use super::slot::{CLOSED, Slot, SlotRef};
+use crate::sync::{Sharing, Word};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// What linking found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Linked {
+    /// The producer is still to complete: the consumer waits for it.
+    Waiting,
+    /// The producer is complete and stays alive for the consumer.
+    Completed,
+    /// The producer is consumed: there is no edge.
+    Consumed,
+}
+
+/// A task under construction and the dependency entries it has not used. Its fanin already counts every producer.
+#[must_use]
+pub struct Links<'w, S: Sharing> {
+    pub(super) window: &'w Window<S>,
+    pub(super) consumer: SlotRef,
+    pub(super) to: &'w Slot<S>,
+    /// Place of the next entry in the pool of its ring, before it wraps.
+    pub(super) place: u32,
+    /// The first entry of that pool.
+    pub(super) first: u32,
+    /// Entries used.
+    pub(super) linked: u32,
+    /// Producers that it need not wait for.
+    pub(super) missed: u32,
+}
+
+impl<S: Sharing> Links<'_, S> {
+    /// Makes the task a consumer of `producer`, which lives in the slot `from`.
+    #[inline(always)]
+    pub fn link(&mut self, producer: SlotRef, from: &Slot<S>) -> Linked {
+        if !from.hold() {
+            self.missed += 1;
+            return Linked::Consumed;
+        }
+        let size = self.window.deps;
+        let index = self.first + if self.place >= size { self.place - size } else { self.place };
+        self.place += 1;
+        self.linked += 1;
+        let entry = &self.window.entries[index as usize];
+        // Ordering: Relaxed; the Release of the list head below publishes entry and fanin together.
+        entry.consumer.store(self.consumer, Relaxed);
+        entry.producer.store(producer, Relaxed);
+        // Ordering: Acquire pairs with the closing swap in `complete`: who sees CLOSED sees the completion.
+        let mut head = from.fanout.load(Acquire);
+        loop {
+            if head == CLOSED {
+                self.missed += 1;
+                return Linked::Completed;
+            }
+            entry.next.store(head, Relaxed);
+            if !S::SHARED {
+                from.fanout.store(index, Relaxed); // Ordering: there is one thread.
+                return Linked::Waiting;
+            }
+            // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and fanin.
+            match from.fanout.compare_exchange(head, index, Release, Acquire) {
+                Ok(_) => return Linked::Waiting,
+                Err(found) => head = found,
+            }
+        }
+    }
+
+    /// A producer is gone.
+    #[inline]
+    pub fn miss(&mut self) {
+        self.missed += 1;
+    }
+
+    /// The number of edges of the task.
+    #[inline(always)]
+    pub fn finish(self) -> u32 {
+        // Ordering: the orchestrator's own until published.
+        self.to.deps_linked.store(self.linked, Relaxed);
+        if self.missed > 0 {
+            self.to.fanin.fetch_sub(self.missed, Relaxed); // Ordering: the hold is still there: this cannot make it ready.
+        }
+        self.linked
+    }
+}
+
+impl<S: Sharing> Slot<S> {
+    /// Takes a reference on a task unless it is consumed.
+    #[inline(always)]
+    fn hold(&self) -> bool {
+        let refs = &self.refs;
+        // Ordering: Acquire pairs with `release`: who finds 0 sees how the task ended.
+        let mut count = refs.load(Acquire);
+        while count > 0 {
+            // Ordering: AcqRel pairs with `release`: either this comes before the last release or finds 0.
+            match refs.compare_exchange(count, count + 1, AcqRel, Acquire) {
+                Ok(_) => return true,
+                Err(found) => count = found,
+            }
+        }
+        false
+    }
+}
