@@ -106,9 +106,11 @@ fn two_producers_complete_while_their_consumer_is_built() {
             thread::spawn(move || model.complete(producer))
         });
         let consumer = model.reserve(2, &TWO_DEPS);
+        let mut links = model.window.links(consumer, 2);
         for producer in producers {
-            let _ = model.window.link(consumer, producer);
+            let _ = links.link(producer, model.window.slot(producer));
         }
+        links.finish();
         assert_eq!(model.ready(consumer), 0, "the hold keeps an unpublished task from being ready");
         model.publish(consumer);
         for thread in threads {
