@@ -85,6 +85,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn drop_task(&mut self, slot: SlotRef, reason: &str) {
         let task = self.window.slot(slot).task();
         let job = &self.window.slot(slot).job;
+        // Like a cancelled task it never starts, which is what its children wait for.
+        job.set(flag::CANCELLED);
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.withdrawn(job.kind(), self.now);
