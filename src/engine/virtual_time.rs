@@ -97,6 +97,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
         let has_costs = is_costly || machine.worker.pickup > 0;
         let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
+        let is_steady = policy.is_steady();
         let drops = machine.rules.on_ready_queue_full == OnReadyFull::Drop;
         Sim {
             machine,
@@ -125,7 +126,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             is_shut_down: false,
             adaptive: Adaptive::new(machine),
             has_faults: false,
-            is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
+            is_prompt: is_steady && !is_costly && !drops && machine.rules.completion_batch <= 1,
             has_costs,
             is_usual: true,
         }
@@ -136,6 +137,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         controls.sort_by_key(|control| control.at);
         controls.reverse();
         self.is_usual = controls.is_empty();
+        self.is_prompt &= controls.is_empty();
         self.controls = controls;
         self
     }
@@ -331,7 +333,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn hand_out(&mut self) -> bool {
         let mut changed = false;
         self.observer.policy_acts(self.now);
-        if P::STEADY && self.policy.is_idle() {
+        if self.policy.is_idle() {
             return false;
         }
         if let Some(timer) = self.policy.next_timer()
