@@ -149,7 +149,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     #[inline(always)]
     pub(super) fn free(&mut self, worker: u32) {
-        self.may_place = true;
         self.floor.give_back(worker);
         self.ledger.freed(worker);
     }
@@ -270,7 +269,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             AfterEnd::Complete => {}
             AfterEnd::Again => {
                 slot.job.rewind();
-                self.may_place = true;
                 self.ledger.again(Class::from_bits(slot.job.class()));
                 self.observer.ready(end.task, slot_ref, end.kind, self.now);
                 self.obey();

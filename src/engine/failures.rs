@@ -78,7 +78,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
         self.policy.on_cancel(slot, task, self.now);
-        self.may_place = true;
     }
 
     /// A READY task never runs: its dependents are cancelled, the ring goes on.
@@ -86,6 +85,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     pub(super) fn drop_task(&mut self, slot: SlotRef, reason: &str) {
         let task = self.window.slot(slot).task();
         let job = &self.window.slot(slot).job;
+        // Like a cancelled task it never starts, which is what its children wait for.
+        job.set(flag::CANCELLED);
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.withdrawn(job.kind(), self.now);

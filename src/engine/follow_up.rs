@@ -83,7 +83,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         if self.is_shut_down {
             self.policy.on_cancel(slot_ref, slot.task(), self.now);
-            self.may_place = true;
             self.lists.dropped.push(slot_ref);
             return;
         }
@@ -98,7 +97,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.jobs.push(Job::Join(slot_ref));
             return;
         }
-        self.may_place = true;
         let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission };
         if self.policy.on_ready(ready, self.now).is_err() {
             self.lists.dropped.push(slot_ref);

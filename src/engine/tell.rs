@@ -11,8 +11,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Queues a job for the scheduler, or does it `at_once`.
     #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
-        // Only a steady policy has anything done at once, which the compiler cannot know.
-        if P::STEADY && at_once {
+        if at_once {
             self.jobs.report.jobs += 1;
             if self.observer.heeds(JobStep::Done) {
                 let told = self.describe(job);

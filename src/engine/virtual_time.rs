@@ -68,8 +68,6 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) is_prompt: bool,
     /// Jobs of the scheduler or pickups take time.
     pub(super) has_costs: bool,
-    /// A task became READY, a worker free or a task was taken back since the policy last placed blocks: it may place more.
-    pub(super) may_place: bool,
     /// The program has had no timed commands, parents or MIX blocks so far: some steps of an instant have nothing to do.
     pub(super) is_usual: bool,
 }
@@ -99,6 +97,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
         let has_costs = is_costly || machine.worker.pickup > 0;
         let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
+        let is_steady = policy.is_steady();
         let drops = machine.rules.on_ready_queue_full == OnReadyFull::Drop;
         Sim {
             machine,
@@ -127,9 +126,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             is_shut_down: false,
             adaptive: Adaptive::new(machine),
             has_faults: false,
-            is_prompt: P::STEADY && !is_costly && !drops && machine.rules.completion_batch <= 1,
+            is_prompt: is_steady && !is_costly && !drops && machine.rules.completion_batch <= 1,
             has_costs,
-            may_place: false,
             is_usual: true,
         }
     }
@@ -139,6 +137,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         controls.sort_by_key(|control| control.at);
         controls.reverse();
         self.is_usual = controls.is_empty();
+        self.is_prompt &= controls.is_empty();
         self.controls = controls;
         self
     }
@@ -300,7 +299,6 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         while let Some(control) = self.controls.pop_if(|control| control.at <= self.now) {
             self.observer.policy_acts(self.now);
             let is_known = self.policy.on_control(&control, self.now);
-            self.may_place = true;
             if !is_known && control.command == "shutdown" {
                 self.shut_down();
             } else if !is_known {
@@ -337,10 +335,9 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     pub(super) fn hand_out(&mut self) -> bool {
         let mut changed = false;
         self.observer.policy_acts(self.now);
-        if P::STEADY && (!self.may_place || self.policy.is_idle()) {
+        if self.policy.is_idle() {
             return false;
         }
-        self.may_place = false;
         if let Some(timer) = self.policy.next_timer()
             && timer <= self.now
         {

@@ -49,16 +49,18 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
 pub trait Policy {
-    /// Whether it takes every READY task as it comes, acts only when it is asked to dispatch, leaves nothing then that it
-    /// could place before another task is READY, taken back or done, and does not care in which order tasks of different types
-    /// became READY. The engine may do jobs that cost nothing at once for such a policy, and asks it only when that may help.
-    const STEADY: bool = false;
-
     /// Whether it wants to know what the program said of a task.
     const READS_SUBMISSIONS: bool = true;
 
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
+
+    /// Whether it takes every READY task as it comes, and leaves nothing that it could place when it has dispatched, as long as
+    /// no timed command tells it otherwise. The engine does jobs that cost nothing at once for such a policy.
+    #[inline]
+    fn is_steady(&self) -> bool {
+        false
+    }
 
     /// A task was published.
     ///
@@ -76,7 +78,7 @@ pub trait Policy {
     /// When it is not taken: the task is dropped and its dependents are cancelled.
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped>;
 
-    /// Whether no task waits, so that a steady policy need not be asked to dispatch.
+    /// Whether no task waits and no timer is due, so that it need not be asked to dispatch.
     #[inline]
     fn is_idle(&self) -> bool {
         false
@@ -305,6 +307,7 @@ impl Stage<'_> {
     }
 
     /// Places one block on a certain free worker.
+    #[inline]
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
         self.ledger.placed(worker);

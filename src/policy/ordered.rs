@@ -15,9 +15,6 @@ pub trait Order {
     /// The name of the policy.
     const NAME: &'static str;
 
-    /// Whether keys do not depend on tasks of other types that became READY before.
-    const STEADY: bool = true;
-
     /// The key of a task that has become READY; the smallest goes first, of equals the one that was READY first.
     fn key(&mut self, candidate: &Candidate<'_>) -> u64;
 
@@ -46,36 +43,51 @@ pub struct Ordered<O> {
     arrivals: Vec<Ready>,
     n_arrived: u64,
     queues: [Queue; 5],
+    /// How many bits a slot takes.
+    slot_bits: u32,
     book: QueueBook,
 }
 
-/// Key and arrival packed, because numbers are compared faster than fields, and the slot; the smallest first.
-type Queue = BinaryHeap<Reverse<(u128, SlotRef)>>;
+/// Key, arrival and slot packed, because numbers are compared faster than fields; the smallest first.
+type Queue = BinaryHeap<Reverse<u128>>;
 
 impl<O: Order> Ordered<O> {
     /// Empty queues of a machine.
     #[must_use]
     pub fn new(order: O, machine: &Machine) -> Ordered<O> {
-        Ordered { order, arrivals: Vec::new(), n_arrived: 0, queues: Default::default(), book: QueueBook::new(machine) }
+        let n_slots = machine.limits.window * u64::from(machine.limits.rings);
+        Ordered {
+            order,
+            arrivals: Vec::new(),
+            n_arrived: 0,
+            queues: Default::default(),
+            slot_bits: u64::BITS - n_slots.leading_zeros(),
+            book: QueueBook::new(machine),
+        }
     }
 
     fn sort_in(&mut self, window: &Window<Local>) {
         for ready in self.arrivals.drain(..) {
             let candidate = Candidate { task: ready.task, slot: ready.slot, arrival: self.n_arrived, window };
             let key = self.order.key(&candidate);
-            let place = u128::from(key) << 64 | u128::from(self.n_arrived);
-            self.queues[ready.kind as usize].push(Reverse((place, ready.slot)));
+            // Slots fill memory long before the bits that are left for arrivals are used up.
+            let arrival = self.n_arrived << self.slot_bits | u64::from(ready.slot);
+            self.queues[ready.kind as usize].push(Reverse(u128::from(key) << 64 | u128::from(arrival)));
             self.n_arrived += 1;
         }
     }
 }
 
 impl<O: Order> Policy for Ordered<O> {
-    const STEADY: bool = O::STEADY;
     const READS_SUBMISSIONS: bool = false;
 
     fn name(&self) -> &'static str {
         O::NAME
+    }
+
+    #[inline]
+    fn is_steady(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -93,9 +105,12 @@ impl<O: Order> Policy for Ordered<O> {
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.sort_in(stage.window);
+        let slots = (1 << self.slot_bits) - 1;
         for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
-            while let Some(&Reverse((_, slot))) = queue.peek() {
-                match stage.place(slot) {
+            while stage.has_room(kind as usize)
+                && let Some(&Reverse(first)) = queue.peek()
+            {
+                match stage.place((first as u64 & slots) as SlotRef) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {

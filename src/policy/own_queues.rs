@@ -87,13 +87,19 @@ impl OwnQueues {
     }
 
     /// Gives every new block its queue, then hands out: MIX blocks, then what every free worker has at the head of its own
-    /// queue, gangs when nothing older is left for a free worker, and what they held back.
+    /// queue, gangs when nothing older is left for a free worker, and what they held back. True if there were gangs, and what
+    /// was handed out may let more follow.
     #[inline]
-    pub(super) fn dispatch(&mut self, stage: &mut Stage<'_>) {
+    pub(super) fn dispatch(&mut self, stage: &mut Stage<'_>) -> bool {
         for index in 0..self.arrivals.len() {
             self.assign(self.arrivals[index], stage.window, stage.now);
         }
         self.arrivals.clear();
+        if self.gangs.iter().all(VecDeque::is_empty) {
+            self.serve(stage);
+            return false;
+        }
+        let before = stage.placed.len();
         self.place_gangs(TaskType::Mix, stage);
         self.serve(stage);
         let gangs = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
@@ -101,6 +107,7 @@ impl OwnQueues {
         if placed.contains(&true) {
             self.serve(stage);
         }
+        stage.placed.len() > before
     }
 
     /// Every free worker takes the head of its own queue, unless that came after a gang it may belong to.

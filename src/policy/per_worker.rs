@@ -26,6 +26,11 @@ impl Policy for PerWorker {
     }
 
     #[inline]
+    fn is_steady(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
         self.queues.book.enter(ready.kind)?;
         self.queues.arrive(ready);
@@ -34,7 +39,7 @@ impl Policy for PerWorker {
 
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        self.queues.dispatch(stage);
+        while self.queues.dispatch(stage) {}
     }
 
     fn report(&self) -> serde_json::Value {

@@ -28,11 +28,15 @@ impl Pto {
 }
 
 impl Policy for Pto {
-    const STEADY: bool = true;
     const READS_SUBMISSIONS: bool = false;
 
     fn name(&self) -> &'static str {
         "pto"
+    }
+
+    #[inline]
+    fn is_steady(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -20,7 +20,6 @@ impl Random {
 
 impl Order for Random {
     const NAME: &'static str = "random";
-    const STEADY: bool = false;
 
     #[inline]
     fn key(&mut self, _candidate: &Candidate<'_>) -> u64 {

@@ -126,20 +126,28 @@ impl Progress {
         }
     }
 
-    /// A block is handed out or will never be.
-    #[inline]
+    /// A block will never be handed out.
     fn leave(&mut self, (worker, place): (u32, u32)) {
         let lane = &mut self.lanes[worker as usize];
-        if !lane.waiting.contains(place) {
-            return;
-        }
-        lane.waiting.remove(place);
         if lane.top == place {
-            lane.top = lane.waiting.first().unwrap_or(NONE);
-            match lane.first() {
-                Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
-                _ => self.due.remove(worker),
-            }
+            self.leave_top(worker);
+        } else if lane.waiting.contains(place) {
+            lane.waiting.remove(place);
+        }
+    }
+
+    /// The first block of a worker is handed out or will never be.
+    #[inline]
+    fn leave_top(&mut self, worker: u32) {
+        let lane = &mut self.lanes[worker as usize];
+        let next = lane.top + 1;
+        lane.waiting.remove(lane.top);
+        // Mostly it is the next one that waits.
+        let is_next = (next as usize) < lane.blocks.len() && lane.waiting.contains(next);
+        lane.top = if is_next { next } else { lane.waiting.first().unwrap_or(NONE) };
+        match lane.first() {
+            Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
+            _ => self.due.remove(worker),
         }
     }
 }
@@ -181,8 +189,16 @@ impl StaticList {
         self.plan.crews[order as usize].ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
-    /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
+    /// Places a block of one worker, who has it on top.
     #[inline]
+    fn place_alone(&mut self, worker: u32, slot: SlotRef, stage: &mut Stage<'_>) {
+        if stage.place_on(slot, worker) == Placement::All {
+            self.book.leave(stage.window.slot(slot).job.kind());
+        }
+        self.progress.leave_top(worker);
+    }
+
+    /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
     fn place_if_assembled(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
         let free = stage.floor().free_workers();
         if !stage.window.slot(slot).job.has(flag::SYNC_START) {
@@ -206,18 +222,18 @@ impl StaticList {
         if stage.place_crew(slot, crew) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
-        for &worker in crew.ids() {
-            let top = self.progress.lanes[worker as usize].top;
-            self.progress.leave((worker, top));
-        }
+        crew.ids().iter().for_each(|&worker| self.progress.leave_top(worker));
     }
 }
 
 impl Policy for StaticList {
-    const STEADY: bool = true;
-
     fn name(&self) -> &'static str {
         "static"
+    }
+
+    #[inline]
+    fn is_steady(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -264,7 +280,13 @@ impl Policy for StaticList {
             due.dedup();
         }
         for block in due.drain(..) {
-            self.place_if_assembled((block >> 32) as u32, block as SlotRef, stage);
+            let (order, slot) = ((block >> 32) as u32, block as SlotRef);
+            let crew = self.plan.crews[order as usize];
+            if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
+                self.place_alone(crew.leader(), slot, stage);
+            } else {
+                self.place_if_assembled(order, slot, stage);
+            }
         }
         self.scratch = due;
         self.unplanned.dispatch(stage);

@@ -27,6 +27,11 @@ impl Policy for Steal {
     }
 
     #[inline]
+    fn is_steady(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
         self.queues.book.enter(ready.kind)?;
         self.queues.arrive(ready);
@@ -35,8 +40,13 @@ impl Policy for Steal {
 
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        self.queues.dispatch(stage);
-        self.stolen += self.queues.steal(stage);
+        loop {
+            let may_go_on = self.queues.dispatch(stage);
+            self.stolen += self.queues.steal(stage);
+            if !may_go_on {
+                return;
+            }
+        }
     }
 
     fn report(&self) -> serde_json::Value {

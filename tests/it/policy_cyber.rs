@@ -237,6 +237,14 @@ fn one_shot_tasks_are_removed_by_their_own_name() {
 }
 
 #[test]
+fn a_child_of_a_removed_task_never_runs() {
+    let ran = under("", &any(1), "a:20 p:10 c:10{par=p sub=30} d:5(c) @5:remove_routine{routine=p}");
+    assert_eq!(ran.schedule(), "a@0[0,20)");
+    let ended = &ran.ok().ended;
+    assert_eq!((ended.dropped, ended.cancelled, ended.consumed), (1, 2, 4));
+}
+
+#[test]
 fn after_a_shutdown_nothing_new_starts() {
     let ran = under("", &any(1), "a:20 b:10(a) c:10 d:10{sub=30} @5:shutdown @6:shutdown");
     assert_eq!(ran.schedule(), "a@0[0,20)");

@@ -203,14 +203,17 @@ fn stopping_application_turns_leaves_the_system_running() {
 }
 
 #[test]
-fn a_shutdown_drops_everything_that_waits() {
-    let ran = under(
-        "",
-        &any(1),
-        "a1:20{act=A} a2:10{act=A} s:10{act=system:x} n:10 late:10{sub=30} @10:shutdown @12:shutdown",
-    );
-    assert_eq!(ran.schedule(), "a1@0[0,20)");
-    assert_eq!((ran.ok().ended.dropped, ran.ok().ended.consumed), (4, 5));
+fn turns_finish_after_a_shutdown_and_everything_else_is_dropped() {
+    let program = "a1:20{act=A} a2:10{act=A} a3:10{act=A} s:10{act=system:x} n:10 b:10(a1){act=A} late:10{sub=30} \
+        @10:shutdown @12:shutdown";
+    let ran = under("", &any(1), program);
+    assert_eq!(ran.schedule(), "a1@0[0,20) a2@0[20,30) a3@0[30,40)");
+    assert_eq!((ran.ok().ended.dropped, ran.ok().ended.consumed), (4, 7));
+    let expired = under("activation_scheduling_quantum = 30", &any(1), program);
+    assert_eq!(expired.schedule(), "a1@0[0,20) a2@0[20,30)");
+    assert_eq!((expired.ok().ended.dropped, expired.ok().ended.consumed), (5, 7));
+    let group = &expired.ok().policy_report["groups"][0];
+    assert_eq!((&group["state"], &group["dropped"]), (&json!("Shutdown"), &json!(2)));
     assert_eq!(under("", &any(1), "a:5 @10:shutdown").ok().outcome, Outcome::Completed);
 }
 

@@ -11,7 +11,7 @@
 
 use super::choose::NodeTable;
 use super::config::Config;
-use super::graph::NodeGraph;
+use super::graph::{NONE, NodeGraph};
 use super::node::{Node, Stream};
 use crate::graph::Graph;
 use crate::id::TaskId;
@@ -43,8 +43,8 @@ pub(super) struct Flow {
     able: NumberSet,
     /// Nodes from this place on may be upstream of each other.
     n_ordered: u32,
-    /// Place and index of the nodes upstream of each that may still schedule something, or have such nodes before them.
-    live_upstream: Vec<(u32, u32)>,
+    /// The nodes upstream of each that may still schedule something, or have such nodes before them.
+    live_upstream: Vec<Upstream>,
     pass: u64,
     /// Grows when a node becomes able.
     epoch: u64,
@@ -52,6 +52,15 @@ pub(super) struct Flow {
     began: u64,
     /// Nodes that wait in a pass for a node upstream.
     path: Vec<Visit>,
+}
+
+/// A node upstream of another.
+#[derive(Clone, Copy)]
+struct Upstream {
+    node: u32,
+    place: u32,
+    /// No node of the list up to this one has a larger place.
+    bound: u32,
 }
 
 /// A node that a pass of `sched_required` is visiting.
@@ -94,7 +103,12 @@ impl Flow {
         for (index, &place) in (0..).zip(&places) {
             let upstream = shape.upstream(index);
             let live = (live_upstream.len() as u32, upstream.len() as u32);
-            live_upstream.extend(upstream.iter().map(|&node| (places[node as usize], node)));
+            let mut bound = 0;
+            live_upstream.extend(upstream.iter().map(|&node| {
+                let place = places[node as usize];
+                bound = place.max(bound);
+                Upstream { node, place, bound }
+            }));
             nodes.push(Node::new(limit(index), shape.nodes[index as usize].n_tasks, live, place));
         }
         let mut flow = Flow {
@@ -250,13 +264,17 @@ impl Flow {
     fn next_upstream(&mut self, visit: &mut Visit, first: u32) -> Option<u32> {
         let (from, length) = self.nodes[visit.node as usize].live;
         let all = &self.live_upstream[from as usize..(from + length) as usize];
-        while let Some(&(place, upstream)) = all.get(visit.looked_at as usize) {
+        if visit.looked_at == 0 {
+            visit.looked_at = all.partition_point(|upstream| upstream.bound < first) as u32;
+            visit.skipped = u32::from(visit.looked_at > 0);
+        }
+        while let Some(upstream) = all.get(visit.looked_at as usize) {
             visit.looked_at += 1;
-            if place < first {
+            if upstream.place < first {
                 visit.skipped += 1;
                 continue;
             }
-            let node = &mut self.nodes[upstream as usize];
+            let node = &mut self.nodes[upstream.node as usize];
             if node.is_exhausted {
                 visit.is_stale = true;
                 continue;
@@ -265,7 +283,7 @@ impl Flow {
             if std::mem::replace(&mut node.met, self.pass) == self.pass {
                 visit.is_clear &= is_clear;
             } else if !is_clear {
-                return Some(upstream);
+                return Some(upstream.node);
             }
         }
         None
@@ -299,7 +317,7 @@ impl Flow {
             kept = 0;
             for place in from..from + length {
                 let upstream = self.live_upstream[place as usize];
-                if !self.nodes[upstream.1 as usize].is_exhausted {
+                if !self.nodes[upstream.node as usize].is_exhausted {
                     self.live_upstream[(from + kept) as usize] = upstream;
                     kept += 1;
                 }
@@ -319,8 +337,10 @@ impl Flow {
         if closed {
             self.close(index, now);
         }
-        for outlet in self.shape.outlets_of(task) {
-            self.sched_required(self.shape.outlets[outlet].to, now);
+        let mut next = self.shape.first_outlet[task.0 as usize];
+        while let Some(outlet) = self.shape.outlets.get(next as usize) {
+            next = outlet.next;
+            self.sched_required(outlet.to, now);
         }
         if was_scheduled {
             self.one_less_pending(index);
@@ -421,16 +441,16 @@ impl Flow {
     fn close(&mut self, index: u32, now: u64) {
         let (from, length) = self.nodes[index as usize].live;
         for place in from..from + length {
-            self.schedule_node(self.live_upstream[place as usize].1, now);
+            self.schedule_node(self.live_upstream[place as usize].node, now);
         }
     }
 
     /// The packets of a completed task wait for their consumers.
     #[inline]
     fn queue_packets(&mut self, task: TaskId) {
-        let mut n_filled = 0;
-        for place in self.shape.outlets_of(task) {
-            let outlet = &mut self.shape.outlets[place];
+        let (mut n_filled, mut next) = (0, self.shape.first_outlet[task.0 as usize]);
+        while let Some(outlet) = self.shape.outlets.get_mut(next as usize) {
+            next = outlet.next;
             if outlet.waiting > 0 {
                 outlet.is_queued = true;
                 let stream = &mut self.streams[outlet.stream as usize];
@@ -451,8 +471,12 @@ impl Flow {
     fn unqueue_packets(&mut self, consumer: TaskId) {
         let to = self.node_of(consumer);
         self.nodes[to as usize].unscheduled -= 1;
-        for inlet in self.shape.inlets_of(consumer) {
-            let outlet = &mut self.shape.outlets[self.shape.inlets[inlet] as usize];
+        for edge in self.graph.first_edge(consumer)..self.graph.first_edge(TaskId(consumer.0 + 1)) {
+            let inlet = self.shape.inlets[edge];
+            if inlet == NONE {
+                continue;
+            }
+            let outlet = &mut self.shape.outlets[inlet as usize];
             outlet.waiting -= 1;
             if outlet.waiting > 0 || !outlet.is_queued {
                 continue;

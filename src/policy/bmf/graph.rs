@@ -9,7 +9,8 @@ use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::workload::Submit;
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// All nodes and tasks.
@@ -29,13 +30,15 @@ pub(super) struct NodeGraph {
     /// Where those of each node begin in `upstream`; one more than there are nodes.
     first_upstream: Vec<u32>,
     pub outlets: Vec<Outlet>,
-    /// By task: where its outlets begin and end.
-    spans: Vec<(u32, u32)>,
-    /// The outlets of others that a task consumes from, task by task; none for those that take no worker.
+    /// By task: the first of its outlets, or [`NONE`].
+    pub first_outlet: Vec<u32>,
+    /// By edge of the graph, consumer by consumer: the outlet that the packet comes from, or [`NONE`] if producer and consumer
+    /// are of the same node.
     pub inlets: Vec<u32>,
-    /// By task: where those begin and end.
-    inlet_spans: Vec<(u32, u32)>,
 }
+
+/// No outlet.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A node.
 #[derive(Clone, Default, Debug)]
@@ -60,6 +63,8 @@ pub(super) struct Member {
 /// What a task puts into one stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outlet {
+    /// The next outlet of the same task, to a node with a larger index, or [`NONE`].
+    pub next: u32,
     pub stream: u32,
     /// The node at its end.
     pub to: u32,
@@ -102,30 +107,13 @@ impl NodeGraph {
             upstream: Vec::new(),
             first_upstream: Vec::new(),
             outlets: Vec::with_capacity(graph.n_edges()),
-            spans: vec![(0, 0); fields.len()],
-            inlets: vec![0; graph.n_edges()],
-            inlet_spans: (0..fields.len() as u64)
-                .map(|task| graph.first_edge(TaskId(task)) as u32)
-                .map(|at| (at, at))
-                .collect(),
+            first_outlet: vec![NONE; fields.len()],
+            inlets: Vec::with_capacity(graph.n_edges()),
         };
-        node_graph.link(graph, declared);
+        node_graph.find_outlets(graph);
+        node_graph.find_streams(declared);
         node_graph.find_upstream();
         Ok(node_graph)
-    }
-
-    /// What a task puts into streams, by ascending node at their end: places in `outlets`.
-    #[inline]
-    pub fn outlets_of(&self, task: TaskId) -> std::ops::Range<usize> {
-        let (from, to) = self.spans[task.0 as usize];
-        from as usize..to as usize
-    }
-
-    /// The outlets that a task consumes from, in no order.
-    #[inline]
-    pub fn inlets_of(&self, task: TaskId) -> std::ops::Range<usize> {
-        let (from, to) = self.inlet_spans[task.0 as usize];
-        from as usize..to as usize
     }
 
     /// Index of a node.
@@ -151,65 +139,62 @@ impl NodeGraph {
     pub fn places(&self) -> (Vec<u32>, u32) {
         let n_nodes = self.nodes.len() as u32;
         let mut left: Vec<u32> = (0..n_nodes).map(|node| self.upstream(node).len() as u32).collect();
-        let mut order: Vec<u32> = (0..n_nodes).filter(|&node| left[node as usize] == 0).collect();
-        let mut next = 0;
-        while let Some(&node) = order.get(next) {
-            next += 1;
+        // Of those that can be next the first: then most nodes upstream of one have their places in the order of their numbers.
+        let mut next: BinaryHeap<Reverse<u32>> =
+            (0..n_nodes).filter(|&node| left[node as usize] == 0).map(Reverse).collect();
+        let mut order = Vec::with_capacity(n_nodes as usize);
+        while let Some(Reverse(node)) = next.pop() {
+            order.push(node);
             for to in self.downstream(node) {
                 left[to as usize] -= 1;
                 if left[to as usize] == 0 {
-                    order.push(to);
+                    next.push(Reverse(to));
                 }
             }
         }
+        let n_ordered = order.len() as u32;
         order.extend((0..n_nodes).filter(|&node| left[node as usize] > 0));
         let mut places = vec![0; n_nodes as usize];
         for (place, &node) in order.iter().enumerate() {
             places[node as usize] = place as u32;
         }
-        (places, next as u32)
+        (places, n_ordered)
+    }
+
+    /// Finds what every task puts into streams: one outlet for each node that consumes from it.
+    fn find_outlets(&mut self, graph: &Graph) {
+        for (index, member) in self.tasks.iter().enumerate() {
+            for producer in graph.producers(TaskId(index as u64)) {
+                let producer = producer.0 as usize;
+                if self.tasks[producer].node == member.node {
+                    self.inlets.push(NONE);
+                    continue;
+                }
+                let outlet = outlet(&mut self.outlets, &mut self.first_outlet[producer], member.node);
+                self.outlets[outlet as usize].waiting += u32::from(member.is_scheduled);
+                self.inlets.push(outlet);
+            }
+        }
     }
 
     /// Finds the streams: one from each node to each other that consumes from it.
-    fn link(&mut self, graph: &Graph, declared: &BTreeSet<(i32, i32)>) {
+    fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>) {
         let index = |id| self.index_of(id).expect("every declared node is listed");
         let mut declared =
             declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
         // By node: the last node found to feed it, and the number of that stream.
         let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
-        // Node and task of the consumers of a task.
-        let mut consumers: Vec<(u32, u32)> = Vec::new();
         let (tasks, first) = self.by_node();
         for from in 0..self.nodes.len() as u32 {
             while let Some((_, to)) = declared.next_if(|&(node, _)| node == from) {
                 stream(&mut self.streams, &mut fed, from, to);
             }
             for &task in &tasks[first[from as usize] as usize..first[from as usize + 1] as usize] {
-                consumers.clear();
-                for consumer in graph.consumers(TaskId(task.into())) {
-                    let to = self.tasks[consumer.0 as usize].node;
-                    if to != from {
-                        consumers.push((to, consumer.0 as u32));
-                    }
+                let mut next = self.first_outlet[task as usize];
+                while let Some(outlet) = self.outlets.get_mut(next as usize) {
+                    outlet.stream = stream(&mut self.streams, &mut fed, from, outlet.to);
+                    next = outlet.next;
                 }
-                if !consumers.is_sorted() {
-                    consumers.sort_unstable();
-                }
-                let begin = self.outlets.len() as u32;
-                for &(to, consumer) in &consumers {
-                    if self.outlets.len() as u32 == begin || self.outlets[self.outlets.len() - 1].to != to {
-                        let stream = stream(&mut self.streams, &mut fed, from, to);
-                        self.outlets.push(Outlet { stream, to, waiting: 0, is_queued: false });
-                    }
-                    if self.tasks[consumer as usize].is_scheduled {
-                        let outlet = self.outlets.len() - 1;
-                        self.outlets[outlet].waiting += 1;
-                        let (_, end) = &mut self.inlet_spans[consumer as usize];
-                        self.inlets[*end as usize] = outlet as u32;
-                        *end += 1;
-                    }
-                }
-                self.spans[task as usize] = (begin, self.outlets.len() as u32);
             }
             self.first_stream.push(self.streams.len() as u32);
         }
@@ -247,6 +232,27 @@ impl NodeGraph {
         }
         self.first_upstream = first;
     }
+}
+
+/// The outlet to a node among those of a task, which are in order of the nodes; a new one if it is met for the first time.
+#[inline]
+fn outlet(outlets: &mut Vec<Outlet>, first: &mut u32, to: u32) -> u32 {
+    let (mut before, mut next) = (NONE, *first);
+    while let Some(outlet) = outlets.get(next as usize)
+        && outlet.to <= to
+    {
+        if outlet.to == to {
+            return next;
+        }
+        (before, next) = (next, outlet.next);
+    }
+    let new = outlets.len() as u32;
+    outlets.push(Outlet { next, stream: 0, to, waiting: 0, is_queued: false });
+    match outlets.get_mut(before as usize) {
+        Some(outlet) => outlet.next = new,
+        None => *first = new,
+    }
+    new
 }
 
 /// The number of a stream, a new one if it is met for the first time.
@@ -294,14 +300,28 @@ fn derive(graph: &Graph, fields: &[Fields]) -> (Vec<u32>, u32) {
         return (numbers, 0);
     }
     let mut levels: Vec<u32> = Vec::with_capacity(fields.len());
+    // By level: the kernel seen last and its node.
+    let mut last: Vec<(Option<Symbol>, u32)> = Vec::new();
     for (index, task) in fields.iter().enumerate() {
         let producers = graph.producers(TaskId(index as u64)).iter();
         let level = producers.map(|producer| levels[producer.0 as usize] + 1).max().unwrap_or(0);
         levels.push(level);
-        if task.node.is_none() {
-            let next = seen.len() as u32;
-            numbers[index] = *seen.entry((graph.tasks[index].kernel, level)).or_insert(next);
+        if task.node.is_some() {
+            continue;
         }
+        let kernel = graph.tasks[index].kernel;
+        numbers[index] = match last.get(level as usize) {
+            Some(&(known, number)) if known == kernel && number != NONE => number,
+            _ => {
+                let next = seen.len() as u32;
+                let number = *seen.entry((kernel, level)).or_insert(next);
+                if level as usize >= last.len() {
+                    last.resize(level as usize + 1, (None, NONE));
+                }
+                last[level as usize] = (kernel, number);
+                number
+            }
+        };
     }
     (numbers, seen.len() as u32)
 }

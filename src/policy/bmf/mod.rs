@@ -103,10 +103,18 @@ impl Bmf {
     }
 
     /// Puts what the flow scheduled into queues, and cancels what is not needed any more.
+    #[inline]
     fn settle(&mut self, now: u64) {
         if self.force_close {
             self.cancel_useless(now);
         }
+        if !self.flow.scheduled.is_empty() {
+            self.queue_up(now);
+        }
+    }
+
+    /// Puts what the flow scheduled into queues.
+    fn queue_up(&mut self, now: u64) {
         let mut scheduled = std::mem::take(&mut self.flow.scheduled);
         for task in scheduled.drain(..) {
             self.queues.push(self.routes[task.task.0 as usize], Item::new(&task, self.n_scheduled));
@@ -191,6 +199,11 @@ impl Policy for Bmf {
 
     fn name(&self) -> &'static str {
         "bmf"
+    }
+
+    /// A node that is closed by force does not take what becomes READY.
+    fn is_steady(&self) -> bool {
+        !self.force_close
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {

@@ -46,7 +46,12 @@ impl Idle {
     }
 
     /// Workers become free almost in the order of their clocks, so that most go to the end.
+    #[inline]
     fn insert(&mut self, entry: (u64, u32)) {
+        if self.list.back().is_none_or(|&last| last < entry) {
+            self.list.push_back(entry);
+            return;
+        }
         let mut place = self.list.len();
         while place > 0 && self.list[place - 1] > entry {
             place -= 1;

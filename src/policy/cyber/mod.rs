@@ -17,6 +17,7 @@ mod counts;
 mod cpuset;
 mod croutine;
 mod idle;
+mod lanes;
 mod layout;
 mod place;
 mod proto;
@@ -34,32 +35,24 @@ pub use snapshot::{Activity, snapshot};
 use super::{Dropped, End, Placement, Policy, Ready, Requests, Stage, Submission};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskId, TaskType, WorkerType};
-use crate::machine::own_type;
 use crate::window::SlotRef;
 use crate::workload::Control;
 use counts::Counts;
 use idle::Idle;
+use lanes::{Heap, Lanes, WIDE, lane_of, lanes_of};
 use place::{Preset, presets};
-use routine::{Activation, Key, Name, Routines};
+use routine::{Activation, Name, Routines};
 use serde_json::Value;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 /// Priorities are below this.
 pub const MAX_PRIO: u32 = 20;
-
-/// The task types of the lanes of a home.
-const KINDS: [TaskType; 4] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
-
-/// Runnable routines of a home by the worker type of their next activation.
-type Lanes = [BinaryHeap<Reverse<Key>>; 4];
 
 /// Where the task in a slot belongs.
 #[derive(Clone, Copy, Default)]
 struct Seat {
     routine: u32,
-    /// Placed on any workers, not those of its home.
-    wide: bool,
+    lane: u8,
 }
 
 /// The rule of Cyber's schedulers.
@@ -71,7 +64,8 @@ pub struct Cyber {
     routines: Routines,
     seats: Vec<Seat>,
     homes: Vec<Lanes>,
-    wide: [BinaryHeap<Reverse<Key>>; 5],
+    /// Routines whose next activation is placed on any workers, by its type.
+    wide: [Heap; 5],
     /// Routines in the heaps.
     runnable: usize,
     /// Every worker serves the one home.
@@ -80,8 +74,6 @@ pub struct Cyber {
     idle: Vec<Vec<(WorkerType, Idle)>>,
     /// Homes with runnable routines, in no order.
     waiting: Vec<u32>,
-    /// Whether a home is one of those.
-    is_waiting: Vec<bool>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -123,7 +115,7 @@ impl Cyber {
             parse_cpuset(&thread.cpuset).map_err(|error| wrong(format!("thread `{}`: {error}", thread.name)))?;
         }
         let mut layout = Layout::new(&conf, mode, machine)?;
-        let homes: Vec<Lanes> = layout.homes.iter().map(|_| Lanes::default()).collect();
+        let homes: Vec<_> = layout.homes.iter().map(|_| Lanes::default()).collect();
         let mut notes = std::mem::take(&mut layout.notes);
         notes.extend(conf.missing.clone());
         notes.extend(conf.mode().1.filter(|_| conf.policy.is_some()));
@@ -136,7 +128,6 @@ impl Cyber {
             is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
             idle: layout.homes.iter().map(idle_workers).collect(),
             waiting: Vec::new(),
-            is_waiting: vec![false; homes.len()],
             layout,
             routines: Routines::default(),
             seats: Vec::new(),
@@ -181,20 +172,21 @@ impl Cyber {
     }
 
     /// Puts a routine with a READY activation where workers find it.
+    #[inline]
     fn enqueue(&mut self, index: u32) {
         let routine = &mut self.routines[index];
         let Some(next) = routine.activations.front() else { return };
         debug_assert!(!routine.is_queued && !routine.is_running, "a routine runs once and waits once");
         routine.is_queued = true;
-        let key = Reverse(routine.key(index));
-        match own_type(next.kind) {
-            Some(own) if !next.wide => {
-                self.homes[routine.home as usize][own as usize].push(key);
-                if !std::mem::replace(&mut self.is_waiting[routine.home as usize], true) {
-                    self.waiting.push(routine.home);
-                }
+        let (lane, key) = (usize::from(next.lane), routine.key(index));
+        if lane < WIDE {
+            let lanes = &mut self.homes[routine.home as usize];
+            if lanes.is_empty() && !self.is_undivided {
+                self.waiting.push(routine.home);
             }
-            _ => self.wide[next.kind as usize].push(key),
+            lanes.push(lane, key);
+        } else {
+            self.wide[lane - WIDE].push(key);
         }
         self.runnable += 1;
     }
@@ -202,7 +194,8 @@ impl Cyber {
     /// MIX tasks and tasks whose blocks start together.
     fn place_wide(&mut self, stage: &mut Stage<'_>) {
         for lane in 0..self.wide.len() {
-            while let Some(index) = head(&mut self.wide[lane], &self.routines) {
+            while let Some(key) = self.wide[lane].head(&self.routines) {
+                let index = key.routine();
                 let slot = self.routines[index].next_slot();
                 let placement = stage.place(slot);
                 if placement == Placement::Nothing {
@@ -220,24 +213,27 @@ impl Cyber {
     /// is what workers by clock would choose.
     fn place_undivided(&mut self, stage: &mut Stage<'_>) {
         let begin = stage.placed.len();
-        loop {
-            let lanes = &mut self.homes[0];
-            let heads = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
-                if stage.floor.n_free_for(kind) == 0 {
-                    return None;
-                }
-                let index = head(&mut lanes[lane], &self.routines)?;
-                Some((self.routines[index].key(index), index, lane))
-            });
-            let Some((_, index, lane)) = heads.min() else { break };
-            let placement = stage.place(self.routines[index].next_slot());
-            if self.placed(index, placement) {
-                self.homes[0][lane].pop();
-            }
+        if self.layout.homes[0].has(WorkerType::Any) {
+            self.place_lanes((1 << WIDE) - 1, stage);
+        } else {
+            // Workers of a type look at its own lane only.
+            (0..WIDE).for_each(|lane| self.place_lanes(1 << lane, stage));
         }
-        if stage.placed.len() > begin + 1 {
-            let floor = &*stage.floor;
-            stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
+        sort_by_clock(stage, begin);
+    }
+
+    /// Hands out the routines of some lanes, a bit each, of the one home.
+    #[inline]
+    fn place_lanes(&mut self, lanes: u8, stage: &mut Stage<'_>) {
+        while self.homes[0].has_any(lanes) {
+            let floor = stage.floor();
+            // Task types are MIX and then those of the lanes.
+            let is_served = |lane| lanes >> lane & 1 == 1 && floor.has_free(lane + 1);
+            let Some((key, lane)) = self.homes[0].first(&self.routines, is_served) else { return };
+            let placement = stage.place(self.routines[key.routine()].next_slot());
+            if self.placed(key.routine(), placement) {
+                self.homes[0].pop(lane);
+            }
         }
     }
 
@@ -247,15 +243,10 @@ impl Cyber {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|&home| {
             self.place_at(home, stage);
-            let waits = self.homes[home as usize].iter().any(|lane| !lane.is_empty());
-            self.is_waiting[home as usize] = waits;
-            waits
+            !self.homes[home as usize].is_empty()
         });
         self.waiting = waiting;
-        if stage.placed.len() > begin + 1 {
-            let floor = &*stage.floor;
-            stage.placed[begin..].sort_unstable_by_key(|&worker| (floor.worker(worker).clock, worker));
-        }
+        sort_by_clock(stage, begin);
     }
 
     /// The free workers of a home take its routines, the one with the smallest clock first.
@@ -264,36 +255,32 @@ impl Cyber {
             idle.refresh(stage.floor());
         }
         loop {
-            let lanes = &self.homes[home as usize];
-            let first = |(kind, idle): &mut (WorkerType, Idle)| {
-                let has_work = lanes_of(*kind).any(|lane| !lanes[lane].is_empty());
-                if has_work { idle.first(stage.floor()) } else { None }
-            };
-            let Some((_, worker)) = self.idle[home as usize].iter_mut().filter_map(first).min() else { break };
+            let mut first: Option<(u64, u32)> = None;
+            for (kind, idle) in &mut self.idle[home as usize] {
+                if self.homes[home as usize].has_any(lanes_of(*kind))
+                    && let Some(worker) = idle.first(stage.floor())
+                {
+                    first = Some(first.map_or(worker, |first| first.min(worker)));
+                }
+            }
+            let Some((_, worker)) = first else { break };
             self.serve(worker, home, stage);
         }
     }
 
     /// Gives a free worker the first routine of its home that it can run.
     fn serve(&mut self, worker: u32, home: u32, stage: &mut Stage<'_>) {
-        let Some((index, lane)) = self.next_routine(home, stage.floor.worker(worker).kind) else { return };
-        let placement = stage.place_on(self.routines[index].next_slot(), worker);
-        if self.placed(index, placement) {
-            self.homes[home as usize][lane].pop();
+        let lanes = lanes_of(stage.floor.worker(worker).kind);
+        let first = self.homes[home as usize].first(&self.routines, |lane| lanes >> lane & 1 == 1);
+        let Some((key, lane)) = first else { return };
+        let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
+        if self.placed(key.routine(), placement) {
+            self.homes[home as usize].pop(lane);
         }
     }
 
-    /// The first routine of its home that a worker can run, and the lane it stands in.
-    fn next_routine(&mut self, home: u32, kind: WorkerType) -> Option<(u32, usize)> {
-        let lanes = &mut self.homes[home as usize];
-        let heads = lanes_of(kind).filter_map(|lane| {
-            let index = head(&mut lanes[lane], &self.routines)?;
-            Some((self.routines[index].key(index), index, lane))
-        });
-        heads.min().map(|(_, index, lane)| (index, lane))
-    }
-
     /// Books a block of the next activation; true if it was its last, so that the routine leaves its heap.
+    #[inline]
     fn placed(&mut self, index: u32, placement: Placement) -> bool {
         let routine = &mut self.routines[index];
         if !routine.is_running {
@@ -356,29 +343,19 @@ impl Cyber {
     }
 }
 
-/// The first routine of a heap that still waits there; entries of routines that are gone are dropped.
-fn head(heap: &mut BinaryHeap<Reverse<Key>>, routines: &Routines) -> Option<u32> {
-    while let Some(&Reverse(key)) = heap.peek() {
-        if routines.is_waiting(key) {
-            return Some(key.routine);
-        }
-        heap.pop();
+/// Workers start in the order of their clocks. Those of one type or home are in it already, and mostly all are.
+fn sort_by_clock(stage: &mut Stage<'_>, begin: usize) {
+    let (floor, placed) = (&*stage.floor, &mut stage.placed[begin..]);
+    let by_clock = |&worker: &u32| (floor.worker(worker).clock, worker);
+    if !placed.is_sorted_by_key(by_clock) {
+        placed.sort_unstable_by_key(by_clock);
     }
-    None
 }
 
 /// The workers of a home by type, none of them known to be free.
 fn idle_workers(home: &Home) -> Vec<(WorkerType, Idle)> {
     let of_type = |kind: WorkerType| (kind, Idle::new(home.sets[kind as usize].clone()));
     WorkerType::ALL.into_iter().filter(|&kind| home.has(kind)).map(of_type).collect()
-}
-
-/// Lanes that a worker looks at.
-fn lanes_of(kind: WorkerType) -> std::ops::Range<usize> {
-    match kind {
-        WorkerType::Any => 0..4,
-        own => own as usize..own as usize + 1,
-    }
 }
 
 impl Policy for Cyber {
@@ -389,6 +366,10 @@ impl Policy for Cyber {
         }
     }
 
+    fn is_steady(&self) -> bool {
+        true
+    }
+
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let routine = self.routine_of(submission)?;
         self.routines[routine].live += 1;
@@ -397,12 +378,12 @@ impl Policy for Cyber {
         if slot >= self.seats.len() {
             self.seats.resize(slot + 1, Seat::default());
         }
-        self.seats[slot] = Seat { routine, wide };
+        self.seats[slot] = Seat { routine, lane: lane_of(submission.kind, wide) };
         Ok(())
     }
 
     fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
-        let Seat { routine: index, wide } = self.seats[ready.slot as usize];
+        let Seat { routine: index, lane } = self.seats[ready.slot as usize];
         let routine = &mut self.routines[index];
         if self.stopped || routine.is_removed {
             let reason = if self.stopped { "scheduler shut down" } else { "routine removed" };
@@ -411,18 +392,22 @@ impl Policy for Cyber {
             self.routines.leave(index);
             return Ok(());
         }
-        routine.activations.push_back(Activation { slot: ready.slot, kind: ready.kind, wide });
+        routine.activations.push_back(Activation { slot: ready.slot, lane });
         if !routine.is_running && !routine.is_queued {
             self.enqueue(index);
         }
         Ok(())
     }
 
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.runnable == 0
+    }
+
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        if self.runnable == 0 {
-            return;
+        if self.wide.iter().any(|heap| !heap.is_empty()) {
+            self.place_wide(stage);
         }
-        self.place_wide(stage);
         if self.is_undivided {
             self.place_undivided(stage);
         } else {
@@ -433,8 +418,11 @@ impl Policy for Cyber {
     fn on_complete(&mut self, end: &End, _now: u64) {
         let index = self.seats[end.slot as usize].routine;
         if end.kind != TaskType::None {
-            self.routines[index].is_running = false;
-            self.enqueue(index);
+            let routine = &mut self.routines[index];
+            routine.is_running = false;
+            if routine.activations.front().is_some() {
+                self.enqueue(index);
+            }
         }
         self.routines.leave(index);
     }

@@ -45,8 +45,12 @@ pub(super) fn presets(conf: &Conf, mode: Mode, layout: &Layout) -> HashMap<Strin
 impl Cyber {
     /// Home and priority of a new routine.
     pub(super) fn place_of(&mut self, submission: &Submission<'_>, name: &str) -> Result<(u32, u32), String> {
-        let preset = self.preset(submission, name);
         let fields = submission.submit.policy.as_ref();
+        if fields.is_none() && self.presets.is_empty() {
+            // The pool, or the first group.
+            return Ok((self.layout.n_pinned, 0));
+        }
+        let preset = self.preset(submission, name);
         let prio = preset.map_or_else(|| fields.and_then(|fields| fields.prio).unwrap_or(0), |preset| preset.prio);
         let home = match self.mode {
             Mode::Classic => self.group_of(preset, fields.and_then(|fields| fields.group.as_deref()))?,

@@ -1,6 +1,6 @@
 //! Routines: what a processor picks from, and the activations that wait in each.
 
-use crate::id::{Symbol, TaskId, TaskType};
+use crate::id::{Symbol, TaskId};
 use crate::window::SlotRef;
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
@@ -56,10 +56,8 @@ pub enum Name<'a> {
 pub struct Activation {
     /// Where it lives.
     pub slot: SlotRef,
-    /// What it runs on.
-    pub kind: TaskType,
-    /// Placed on any workers, not those of its home.
-    pub wide: bool,
+    /// Where its routine waits for a worker.
+    pub lane: u8,
 }
 
 /// Activations in order. Most routines never have more than one, for which nothing is allocated.
@@ -100,19 +98,29 @@ impl Activations {
     }
 }
 
-/// Place of a routine in the scan: highest priority first, then the order of creation.
+/// Place of a routine in the scan: highest priority first, then the order of creation. The index of the routine comes last. All
+/// are packed, because numbers are compared faster than fields.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
-    level: u32,
-    created: u64,
-    /// Its index.
-    pub routine: u32,
+pub struct Key(u128);
+
+impl Key {
+    /// The index of the routine.
+    #[inline]
+    pub fn routine(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    fn created(self) -> u64 {
+        (self.0 >> 32) as u64
+    }
 }
 
 impl Routine {
     /// Its place in the scan.
+    #[inline]
     pub fn key(&self, routine: u32) -> Key {
-        Key { level: u32::MAX - self.prio, created: self.created, routine }
+        Key(u128::from(u32::MAX - self.prio) << 96 | u128::from(self.created) << 32 | u128::from(routine))
     }
 
     /// The task to be placed next.
@@ -213,9 +221,10 @@ impl Routines {
     }
 
     /// Whether an entry of a heap still means something.
+    #[inline]
     pub fn is_waiting(&self, key: Key) -> bool {
-        let routine = &self[key.routine];
-        routine.is_queued && routine.created == key.created && routine.identity != Identity::Nobody
+        let routine = &self[key.routine()];
+        routine.is_queued && routine.created == key.created() && routine.identity != Identity::Nobody
     }
 
     /// Removes a routine: its name can be used again, and nothing of it starts any more.

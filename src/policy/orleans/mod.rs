@@ -9,12 +9,14 @@
 
 mod config;
 mod counts;
+mod lane;
 mod pool;
 mod run_queue;
 
 pub use config::{Config, Span};
+pub use lane::Key;
 pub use pool::{Handle, Pool, QueueError, Summary, current_context};
-pub use run_queue::{Group, GroupState, Item, Key, LANES, Limits, RunQueue, Tally, Turns};
+pub use run_queue::{Group, GroupState, Item, LANES, Limits, RunQueue, Tally, Turns};
 
 use super::{Dropped, End, Placement, Policy, Ready, Requests, Stage, Submission};
 use crate::config::{ConfigError, Machine};
@@ -34,8 +36,8 @@ const NULL: u32 = u32::MAX;
 /// The first lane of tasks that a single worker cannot run; before it come the worker types.
 const WIDE: usize = 4;
 
-/// The task types of the lanes before [`WIDE`].
-const KINDS: [TaskType; WIDE] = [TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator];
+/// The lanes before [`WIDE`], a bit each.
+const PLAIN: u16 = (1 << WIDE) - 1;
 
 /// What the policy knows of the task in a slot.
 #[derive(Clone, Copy)]
@@ -225,9 +227,13 @@ impl Orleans {
         }
         let kind = stage.floor.worker(pause.worker).kind;
         let serves = |lane: u8| !pause.wide && lanes_of(kind).contains(&usize::from(lane));
-        if let Some(item) = self.queue.proceed(pause.group, stage.now, serves) {
-            self.start(&item, stage.now);
-            stage.place_on(item.what, pause.worker);
+        match self.queue.proceed(pause.group, stage.now, serves) {
+            Some(item) => {
+                self.start(&item, stage.now);
+                stage.place_on(item.what, pause.worker);
+            }
+            None if self.stopped => self.stop_group(pause.group),
+            None => {}
         }
     }
 
@@ -255,11 +261,10 @@ impl Orleans {
     /// clock, would take.
     fn place_plain(&mut self, stage: &mut Stage<'_>) {
         loop {
-            let first = KINDS.into_iter().enumerate().filter_map(|(lane, kind)| {
-                let is_served = stage.floor.n_free_for(kind) > 0;
-                if is_served { self.queue.first(lane).map(|key| (key, lane)) } else { None }
-            });
-            let Some((_, lane)) = first.min() else { return };
+            let floor = stage.floor();
+            // Task types are MIX and then those of the lanes.
+            let first = self.queue.first_lane(PLAIN, |lane| floor.has_free(lane + 1));
+            let Some(lane) = first else { return };
             let (_, item) = self.queue.take(lane, stage.now).expect("the entry just looked at");
             self.start(&item, stage.now);
             stage.place(item.what);
@@ -283,19 +288,20 @@ impl Orleans {
         self.requests.cancel.extend(dropped.into_iter().map(|item| (item.what, reason.clone())));
     }
 
-    fn stop_groups(&mut self, with_system: bool) {
+    fn stop_groups(&mut self, is_meant: impl Fn(&Group<SlotRef>) -> bool) {
         for group in 0..self.queue.groups().len() as u32 {
-            if with_system || !self.queue.group(group).is_system() {
+            if is_meant(self.queue.group(group)) {
                 self.stop_group(group);
             }
         }
     }
 
+    /// Turns that run go on to their end with what waits in them now; everything else is dropped.
     fn shutdown(&mut self) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
         }
-        self.stop_groups(true);
+        self.stop_groups(|group| group.state() != GroupState::Running);
         let mut tasks = self.queue.drain_tasks();
         tasks.sort_by_key(|item| item.what);
         self.counts.dropped += tasks.len() as u64;
@@ -326,6 +332,10 @@ fn lanes_of(kind: WorkerType) -> std::ops::Range<usize> {
 impl Policy for Orleans {
     fn name(&self) -> &'static str {
         "orleans"
+    }
+
+    fn is_steady(&self) -> bool {
+        true
     }
 
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
@@ -378,10 +388,10 @@ impl Policy for Orleans {
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.settle(stage);
-        if !self.partial.is_empty() || !self.queue.is_empty() {
+        if !self.partial.is_empty() || self.queue.has_any(!PLAIN) {
             self.place_wide(stage);
-            self.place_plain(stage);
         }
+        self.place_plain(stage);
     }
 
     fn on_end(&mut self, end: &End, _now: u64) -> super::AfterEnd {
@@ -416,7 +426,7 @@ impl Policy for Orleans {
             "shutdown" => self.shutdown(),
             "stop_application_turns" => {
                 self.applications_stopped = true;
-                self.stop_groups(false);
+                self.stop_groups(|group| !group.is_system());
             }
             "stop_activation" => {
                 let name = control.arguments.get("activation").and_then(Value::as_str).unwrap_or("");

@@ -10,6 +10,7 @@
 //! The queue is kept in lanes by what can serve the first item of an entry, so that a worker looks at heads only. Time is a
 //! number given by the caller: cycles in a simulation, nanoseconds on threads.
 
+use super::lane::{Entry, Key, Lane, Place};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -101,59 +102,13 @@ pub struct Turns {
     pub run_queue_high_water: u64,
 }
 
-/// Place of an entry: what became runnable at an earlier time goes first; at the same time, what an expired turn puts back
-/// comes last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Key {
-    is_application: bool,
-    time: u64,
-    is_again: bool,
-    ticket: u64,
-}
-
-/// What stands in the queue.
-enum Entry<T> {
-    Task(Item<T>),
-    Group(u32),
-}
-
-struct Place<T> {
-    key: Key,
-    entry: Entry<T>,
-}
-
-/// Entries that the same workers can serve, first come first served.
-struct Lane<T> {
-    /// Those of the system, if they go first; then all others. Each ascending.
-    places: [VecDeque<Place<T>>; 2],
-}
-
-impl<T> Lane<T> {
-    fn front(&self) -> Option<&Place<T>> {
-        self.places[0].front().or_else(|| self.places[1].front())
-    }
-
-    fn pop_front(&mut self) -> Option<Place<T>> {
-        self.places[0].pop_front().or_else(|| self.places[1].pop_front())
-    }
-
-    /// Puts an entry in; nearly always that is at the end.
-    fn insert(&mut self, place: Place<T>) {
-        let places = &mut self.places[usize::from(place.key.is_application)];
-        let behind = places.iter().rev().take_while(|other| other.key > place.key).count();
-        if behind == 0 {
-            places.push_back(place);
-        } else {
-            places.insert(places.len() - behind, place);
-        }
-    }
-}
-
 /// Groups and the order in which they are served.
 pub struct RunQueue<T> {
     limits: Limits,
     groups: Vec<Group<T>>,
     lanes: [Lane<T>; LANES],
+    /// A bit for every lane that is not empty.
+    filled: u16,
     tickets: u64,
     length: u64,
     turns: Turns,
@@ -189,6 +144,7 @@ impl<T> RunQueue<T> {
             limits,
             groups: Vec::new(),
             lanes: std::array::from_fn(|_| Lane { places: Default::default() }),
+            filled: 0,
             tickets: 0,
             length: 0,
             turns: Turns::default(),
@@ -266,15 +222,40 @@ impl<T> RunQueue<T> {
         members.tally.longest_queue = members.tally.longest_queue.max(members.items.len());
     }
 
+    /// Whether one of these lanes, a bit each, is not empty.
+    #[inline]
+    pub fn has_any(&self, lanes: u16) -> bool {
+        self.filled & lanes != 0
+    }
+
+    /// The lane with the first entry of all that are `served`.
+    #[inline]
+    pub fn first_lane(&mut self, lanes: u16, served: impl Fn(usize) -> bool) -> Option<usize> {
+        let (mut left, mut first) = (self.filled & lanes, None);
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if served(lane)
+                && let Some(key) = self.first(lane)
+                && first.is_none_or(|(other, _)| key < other)
+            {
+                first = Some((key, lane));
+            }
+        }
+        first.map(|(_, lane)| lane)
+    }
+
     /// Place of the first entry of a lane.
+    #[inline]
     pub fn first(&mut self, lane: usize) -> Option<Key> {
-        loop {
-            let place = self.lanes[lane].front()?;
+        while let Some(place) = self.lanes[lane].front() {
             match place.entry {
                 Entry::Group(group) if self.is_stale(group, place.key) => _ = self.lanes[lane].pop_front(),
                 _ => return Some(place.key),
             }
         }
+        self.filled &= !(1 << lane);
+        None
     }
 
     /// The item that [`RunQueue::take`] would give.
@@ -372,19 +353,19 @@ impl<T> RunQueue<T> {
         let key = self.key(!self.groups[group as usize].is_system, now, is_again);
         let members = &mut self.groups[group as usize];
         members.state = GroupState::Runnable;
-        members.ticket = key.ticket;
+        members.ticket = key.ticket();
         let lane = members.items.front().expect("a runnable group has work").lane;
         self.enter(lane, Place { key, entry: Entry::Group(group) });
     }
 
     fn key(&mut self, is_application: bool, time: u64, is_again: bool) -> Key {
         self.tickets += 1;
-        let is_application = is_application && self.limits.prioritize_system;
-        Key { is_application, time, is_again, ticket: self.tickets }
+        Key::new(is_application && self.limits.prioritize_system, time, is_again, self.tickets)
     }
 
     fn enter(&mut self, lane: u8, place: Place<T>) {
         self.lanes[usize::from(lane)].insert(place);
+        self.filled |= 1 << lane;
         self.length += 1;
         self.turns.run_queue_high_water = self.turns.run_queue_high_water.max(self.length);
     }
@@ -392,7 +373,7 @@ impl<T> RunQueue<T> {
     /// Whether a group was stopped since it entered the queue.
     fn is_stale(&self, group: u32, key: Key) -> bool {
         let members = &self.groups[group as usize];
-        members.state != GroupState::Runnable || members.ticket != key.ticket
+        members.state != GroupState::Runnable || members.ticket != key.ticket()
     }
 }
 

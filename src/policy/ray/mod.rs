@@ -31,8 +31,8 @@ use std::collections::VecDeque;
 use tokens::Sources;
 
 /// The rule of `RayScheduler`.
-pub struct Ray {
-    clock: Clock,
+pub struct Ray<'a> {
+    clock: Clock<'a>,
     retry: Retry,
     stop_timeout: u64,
     fire_batch: u64,
@@ -48,7 +48,7 @@ pub struct Ray {
     /// Tasks all of whose blocks are placed and that have not ended.
     running: u64,
     state: State,
-    /// Names of the whole program, for the report.
+    /// Names of the tasks so far, for the report.
     symbols: Symbols,
     workload: String,
     requests: Requests,
@@ -105,29 +105,30 @@ enum State {
 }
 
 /// From times to cycles.
-struct Clock {
-    /// Microseconds since 1970 at cycle 0.
-    epoch: i64,
+struct Clock<'a> {
+    /// Microseconds since 1970 at cycle 0. If it is not configured, it is the smallest time of the program, which is read for that
+    /// when its first time is met.
+    epoch: Option<i64>,
+    workload: &'a dyn Workload,
     cycles_per_micro: u64,
 }
 
-impl Clock {
-    /// The cycle of a time; what lies before the epoch is due at once.
-    fn cycle(&self, micros: i64) -> u64 {
-        u64::try_from(micros.saturating_sub(self.epoch)).unwrap_or(0).saturating_mul(self.cycles_per_micro)
+impl Clock<'_> {
+    /// The cycle of a time of the program; what lies before the epoch is due at once.
+    fn cycle(&mut self, micros: i64) -> u64 {
+        let epoch = *self.epoch.get_or_insert_with(|| earliest(self.workload).unwrap_or(micros));
+        u64::try_from(micros.saturating_sub(epoch)).unwrap_or(0).saturating_mul(self.cycles_per_micro)
     }
 }
 
-impl Ray {
-    /// The policy for one program on one machine. Reads the program once, for its names and its smallest time.
+impl<'a> Ray<'a> {
+    /// The policy for one program on one machine.
     ///
     /// # Errors
-    /// When the program cannot be read or the configuration is wrong.
-    pub fn new(config: &Config, workload: &dyn Workload, machine: &Machine) -> Result<Ray, RunError> {
-        let (earliest, symbols) = survey(workload)?;
-        let epoch = config.epoch_micros()?.or(earliest).unwrap_or(0);
+    /// When the configuration is wrong.
+    pub fn new(config: &Config, workload: &'a dyn Workload, machine: &Machine) -> Result<Ray<'a>, RunError> {
         Ok(Ray {
-            clock: Clock { epoch, cycles_per_micro: machine.clock_mhz },
+            clock: Clock { epoch: config.epoch_micros()?, workload, cycles_per_micro: machine.clock_mhz },
             retry: config.retry,
             stop_timeout: config.stop_timeout,
             fire_batch: if config.fire_batch == 0 { u64::MAX } else { config.fire_batch },
@@ -139,7 +140,7 @@ impl Ray {
             waiting: 0,
             running: 0,
             state: State::Running,
-            symbols,
+            symbols: Symbols::default(),
             workload: workload.name(),
             requests: Requests { notes: config.warnings(), ..Requests::default() },
             record: Record::new(),
@@ -265,22 +266,27 @@ impl Ray {
     }
 }
 
-/// The smallest time in a program, and all its names.
-fn survey(workload: &dyn Workload) -> Result<(Option<i64>, Symbols), RunError> {
-    let (mut source, mut task, mut earliest) = (workload.open()?, Submit::default(), None);
-    while let Some(operation) = source.next(&mut task)? {
+/// The smallest time in a program. What cannot be read ends it; the run itself will say so.
+fn earliest(workload: &dyn Workload) -> Option<i64> {
+    let (mut source, mut task, mut earliest) = (workload.open().ok()?, Submit::default(), None);
+    while let Ok(Some(operation)) = source.next(&mut task) {
         if operation == Operation::Submit
             && let Some(ScheduleAt::UtcMicros(micros)) = task.policy.as_ref().and_then(|policy| policy.schedule_at)
         {
             earliest = Some(earliest.map_or(micros, |earliest: i64| earliest.min(micros)));
         }
     }
-    Ok((earliest, source.symbols().clone()))
+    earliest
 }
 
-impl Policy for Ray {
+impl Policy for Ray<'_> {
     fn name(&self) -> &'static str {
         "ray"
+    }
+
+    /// With a batch, tasks that start make room for others to be fired.
+    fn is_steady(&self) -> bool {
+        self.fire_batch == u64::MAX
     }
 
     fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
@@ -289,6 +295,12 @@ impl Policy for Ray {
             self.tickets.resize(slot as usize + 1, Ticket::default());
         }
         let mut ticket = Ticket { name: task.name, when: now, ..Ticket::default() };
+        if let Some(name) = task.name {
+            // Names met in the same order have the same numbers.
+            while self.symbols.len() <= name.0 as usize {
+                self.symbols.intern(submission.symbols.name(Symbol(self.symbols.len() as u32)));
+            }
+        }
         if let Some(policy) = task.policy.as_deref() {
             ticket.source = policy.source.as_ref().map_or(0, |name| self.sources.intern(name));
             ticket.when = match policy.schedule_at {

@@ -53,7 +53,7 @@ impl Record {
     }
 }
 
-pub(super) fn report(ray: &Ray) -> Value {
+pub(super) fn report(ray: &Ray<'_>) -> Value {
     let record = &ray.record;
     let name =
         |(task, name): Named| name.map_or_else(|| format!("task{task}"), |name| ray.symbols.name(name).to_string());
@@ -89,7 +89,7 @@ pub(super) fn report(ray: &Ray) -> Value {
     })
 }
 
-fn sources(ray: &Ray) -> BTreeMap<&str, Value> {
+fn sources<'r>(ray: &'r Ray<'_>) -> BTreeMap<&'r str, Value> {
     let row = |source: &super::tokens::Source<u32>| {
         json!({
             "concurrent_count": source.tokens,
