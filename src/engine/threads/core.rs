@@ -17,8 +17,8 @@ use crate::config::{Machine, Wake};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Shared, Sharing};
 use crate::window::{Outcomes, SlotRef, Window, flag};
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::Instant;
 

@@ -1,5 +1,6 @@
 //! How far a run is, told by a thread of its own every so often. It looks at the window, so the others count nothing for it.
 
+use super::Kernels;
 use super::core::Core;
 use crate::sync::Shared;
 use crate::window::{State, Window};
@@ -32,7 +33,7 @@ pub struct Counts {
 }
 
 /// Tells how far the run is until it is over; whoever ends it unparks this thread.
-pub(super) fn watch<K>(core: &Core<'_, K>, progress: Progress) {
+pub(super) fn watch<K: Kernels>(core: &Core<'_, K>, progress: Progress) {
     let (mut told, mut next) = (0, progress.every);
     while !core.is_over() {
         let elapsed = core.epoch.elapsed();
