@@ -1,5 +1,6 @@
-//! `run --progress-cycles N`: how far the run is, in a line every N cycles of virtual time.
+//! `run --progress-cycles N` and `--progress-seconds S`: how far the run is, in a line every so often.
 
+use ptosim::engine::threads::Counts;
 use ptosim::engine::{JobStep, Observer, Retired};
 use ptosim::id::TaskId;
 use ptosim::sync::Local;
@@ -31,23 +32,34 @@ impl Progress {
     /// Tells the cycles before `now`, in which nothing changes any more.
     fn reach(&mut self, now: u64) {
         while self.next < now {
-            // Who does not want to hear it any more loses nothing else.
-            let _ = writeln!(anstream::stderr(), "{}", self.line());
+            say(&format!("cycle {}", self.next), &self.counts());
             self.told = self.completed;
             self.next = self.next.saturating_add(self.every);
         }
     }
 
-    fn line(&self) -> String {
-        let Progress { next, submitted, completed, consumed, .. } = self;
-        let rings: Vec<String> = self.last_alive.iter().map(u64::to_string).collect();
-        let stuck = if self.completed == self.told && completed < submitted { " STUCK" } else { "" };
-        let last_alive = rings.join("/");
-        format!(
-            "cycle {next}: submitted {submitted}, completed {completed}, consumed {consumed}, \
-             last_task_alive {last_alive}{stuck}"
-        )
+    fn counts(&self) -> Counts {
+        let Progress { submitted, completed, consumed, .. } = *self;
+        let is_stuck = completed == self.told && completed < submitted;
+        Counts { submitted, completed, consumed, last_alive: self.last_alive.clone(), is_stuck, ..Counts::default() }
     }
+}
+
+/// Tells how far a run on host threads is.
+pub fn tell(counts: &Counts) {
+    say(&format!("{:.1} s", counts.elapsed.as_secs_f64()), counts);
+}
+
+fn say(when: &str, counts: &Counts) {
+    let Counts { submitted, completed, consumed, .. } = counts;
+    let rings: Vec<String> = counts.last_alive.iter().map(u64::to_string).collect();
+    let stuck = if counts.is_stuck { " STUCK" } else { "" };
+    let last_alive = rings.join("/");
+    let line = format!(
+        "{when}: submitted {submitted}, completed {completed}, consumed {consumed}, last_task_alive {last_alive}{stuck}"
+    );
+    // Who does not want to hear it any more loses nothing else.
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 impl Observer for Progress {

@@ -104,7 +104,9 @@ impl Args {
     fn check(&self) -> Result<(), Failure> {
         self.threads.check(self.engine != Engine::Virtual, self.engine == Engine::Execute)?;
         if self.progress_cycles.is_some() && self.engine != Engine::Virtual {
-            return Err(Failure::Usage("--progress-cycles counts virtual cycles; leave --engine out".into()));
+            return Err(Failure::Usage(
+                "--progress-cycles counts virtual cycles; on threads use --progress-seconds".into(),
+            ));
         }
         refuse_same_file(&self.files())?;
         self.reports.check()

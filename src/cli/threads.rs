@@ -1,15 +1,16 @@
 //! The options of `run` that only the threaded engines read.
 
-use super::Failure;
+use super::{Failure, progress};
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine::execute::{Numbers, verify};
-use ptosim::engine::threads::{Inject, Noop, Options, Spin, run, run_deterministic};
+use ptosim::engine::threads::{Inject, Noop, Options, Progress, Spin, run, run_deterministic};
 use ptosim::engine::{Journal, Observer};
 use ptosim::policy::{Choice, Name};
 use ptosim::report::{Outcome, Report};
 use ptosim::workload::Workload;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How to run on host threads.
 #[derive(clap::Args, Debug)]
@@ -30,6 +31,15 @@ pub struct ThreadArgs {
     /// Make faults on purpose: `slow_worker`, `stopped_worker`, `lost_wakeup`, `delayed_completion`, `paused_scheduler`, `seed=N`
     #[arg(long, value_name = "FAULT,...")]
     inject: Option<Inject>,
+    /// Tell on standard error every so many seconds how many tasks are submitted, completed, consumed and past `last_task_alive`
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    progress_seconds: Option<Duration>,
+}
+
+/// A time of at least a millisecond.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| *time >= Duration::from_millis(1)).ok_or_else(|| "must be 0.001 or more; try 2".into())
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +74,7 @@ impl ThreadArgs {
             ThreadArgs { kernel: Kernel::Spin, .. } => "--kernel spin",
             ThreadArgs { executors: Some(_), .. } => "--executors",
             ThreadArgs { inject: Some(_), .. } => "--inject",
+            ThreadArgs { progress_seconds: Some(_), .. } => "--progress-seconds",
             _ => return Ok(()),
         };
         if !on_threads {
@@ -72,11 +83,15 @@ impl ThreadArgs {
         if self.mode == Mode::Deterministic && self.inject.is_some() {
             return Err(Failure::Usage("--inject changes what the host does; use it with --mode free".into()));
         }
+        if self.mode == Mode::Deterministic && self.progress_seconds.is_some() {
+            return Err(Failure::Usage("--progress-seconds looks at the window of free mode; leave --mode out".into()));
+        }
         Ok(())
     }
 
     fn options(&self, rows: bool) -> Options {
-        Options { executors: self.executors, rows, inject: self.inject.unwrap_or_default() }
+        let progress = self.progress_seconds.map(|every| Progress { every, tell: progress::tell });
+        Options { executors: self.executors, rows, inject: self.inject.unwrap_or_default(), progress }
     }
 
     /// Runs `workload` on host threads and computes its numbers.

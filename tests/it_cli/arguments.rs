@@ -78,9 +78,16 @@ fn what_this_build_cannot_do_says_so() {
     refuses("run bgemm --mode deterministic", "--mode deterministic needs host threads; add --engine threads");
     refuses(
         "run bgemm --engine threads --progress-cycles 9",
-        "--progress-cycles counts virtual cycles; leave --engine out",
+        "--progress-cycles counts virtual cycles; on threads use --progress-seconds",
     );
     refuses("run bgemm --progress-cycles 0", "invalid value '0' for '--progress-cycles <N>'");
+    refuses("run bgemm --progress-seconds 2", "--progress-seconds needs host threads; add --engine threads");
+    refuses(
+        "run bgemm --engine threads --mode deterministic --progress-seconds 2",
+        "--progress-seconds looks at the window of free mode; leave --mode out",
+    );
+    refuses("run bgemm --engine threads --progress-seconds 0", "must be 0.001 or more; try 2");
+    refuses("run bgemm --engine threads --progress-seconds nan", "must be 0.001 or more; try 2");
     refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
     refuses("run bgemm --engine threads --inject slow", "fault `slow`: must be one of slow_worker");
 }

@@ -210,6 +210,28 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     assert_eq!((submitter.code, device.code), (0, 0), "{submitter:?} {device:?}");
 }
 
+/// The number of producers of a task, 8 bytes before its cycles, is overwritten while it runs: the device must not look for 2^32.
+#[test]
+fn a_count_of_producers_that_cannot_be_ends_both_sides() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
+    let cycles = 500_000_007_u64;
+    let trace = long_task(folder.path(), cycles);
+    let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    wait_for_submitted(&window);
+    let bytes = fs::read(&window).expect("the window");
+    let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
+    let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
+    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
+    file.seek(SeekFrom::Start(place as u64 - 8)).expect("a place in the file");
+    file.write_all(&u32::MAX.to_le_bytes()).expect("a file");
+    let (submitter, device) = (end(submitter), end(device));
+    assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
+    assert!(device.stderr.contains("a task is linked to more producers than there are entries"), "{device:?}");
+    assert!(!device.stderr.contains("panicked at"), "{device:?}");
+}
+
 #[test]
 fn a_device_whose_kernels_never_end_notices_a_killed_submitter() {
     let folder = tempfile::tempdir().expect("a folder");

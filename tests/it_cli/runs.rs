@@ -72,6 +72,21 @@ fn progress_is_told_every_so_many_cycles() {
 }
 
 #[test]
+fn on_threads_progress_is_told_every_so_many_seconds() {
+    let folder = folder();
+    // Task 0 takes 300 ms.
+    let slow = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1,\"name\":\"slow\"}\n\
+                {\"op\":\"submit\",\"cycles\":300000}\n{\"op\":\"submit\",\"cycles\":1,\"deps\":[0]}\n";
+    fs::write(folder.path().join("slow.jsonl"), slow).expect("room on the disk");
+    let arguments = "--engine threads --kernel spin --set clock_mhz=1 --quiet --progress-seconds 0.1";
+    let told = call(folder.path(), &format!("run slow.jsonl {arguments}"));
+    let while_it_runs = " s: submitted 2, completed 0, consumed 0, last_task_alive 0 STUCK";
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    assert!(told.stderr.lines().any(|line| line.ends_with(while_it_runs)), "{}", told.stderr);
+    assert!(told.stderr.lines().all(|line| line.contains(" s: submitted ")), "{}", told.stderr);
+}
+
+#[test]
 fn whom_a_task_wakes_changes_no_result() {
     let folder = folder();
     let program = "run bgemm:batch=2,m=2,n=2,k=4 --quiet --schedule a.csv";

@@ -17,8 +17,9 @@ use crate::config::{Machine, Wake};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Shared, Sharing};
 use crate::window::{Outcomes, SlotRef, Window, flag};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Mutex, OnceLock};
+use std::thread::Thread;
 use std::time::Instant;
 
 type U32 = <Shared as Sharing>::U32;
@@ -58,6 +59,8 @@ pub(super) struct Core<'a, K> {
     pub(super) failure: Mutex<Option<Failure>>,
     pub(super) faults: Faults,
     pub(super) epoch: Instant,
+    /// The thread that tells how far the run is, if there is one.
+    pub(super) watcher: OnceLock<Thread>,
 }
 
 /// Values of [`Core::duty`].
@@ -134,6 +137,7 @@ impl<'a, K: Kernels> Core<'a, K> {
             failure: Mutex::new(None),
             faults,
             epoch: Instant::now(),
+            watcher: OnceLock::new(),
         }
     }
 
@@ -153,6 +157,9 @@ impl<'a, K: Kernels> Core<'a, K> {
         // A thread that announces itself after this passes a fence and looks at `is_over` before it sleeps.
         let _ = self.sleepers.idle_after_work();
         self.sleepers.wake_all();
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
     }
 
     /// A kernel failed: the first failure is kept, the run ends.

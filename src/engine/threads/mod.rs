@@ -15,6 +15,7 @@ mod kernels;
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod mapped;
 mod outcome;
+mod progress;
 mod ring;
 pub mod runtime;
 mod sleep;
@@ -24,6 +25,7 @@ mod submit;
 pub use deterministic::run_deterministic;
 pub use inject::Inject;
 pub use kernels::{Call, Draft, KernelError, Kernels, Noop, Spin};
+pub use progress::{Counts, Progress};
 
 use self::core::Core;
 use super::{Observer, RunError};
@@ -49,6 +51,8 @@ pub struct Options {
     pub rows: bool,
     /// Faults on purpose.
     pub inject: Inject,
+    /// Tell how far the run is; free mode only.
+    pub progress: Option<Progress>,
 }
 
 /// The threads of a run.
@@ -62,6 +66,7 @@ struct Setup {
     spin: u32,
     /// Completions for which retiring may wait; 0 where another process looks at the rings.
     deferred: u32,
+    progress: Option<Progress>,
 }
 
 impl Setup {
@@ -71,7 +76,15 @@ impl Setup {
         let free = host_cpus().saturating_sub(1 + schedulers).max(1);
         let executors = options.executors.unwrap_or(free).clamp(1, most);
         let deferred = (machine.limits.window / 16).min(32) as u32;
-        Setup { schedulers, executors, rows: options.rows, by_kernel: true, spin: SPIN, deferred }
+        Setup {
+            schedulers,
+            executors,
+            rows: options.rows,
+            by_kernel: true,
+            spin: SPIN,
+            deferred,
+            progress: options.progress,
+        }
     }
 }
 
@@ -151,6 +164,10 @@ fn spawn_all<K: Kernels, T>(
         });
         let threads: Result<Vec<_>, _> = schedulers.chain(executors).collect();
         let started = threads.map_err(|error| RunError::Threads(format!("a thread cannot be started: {error}")));
+        if let Some(progress) = core.setup.progress {
+            let watcher = scope.spawn(move || progress::watch(core, progress));
+            let _ = core.watcher.set(watcher.thread().clone());
+        }
         let result = started.map(|threads| (body(), threads));
         core.end();
         let (value, threads) = result?;

@@ -8,14 +8,15 @@
 //! turn p + size   free again, one lap later
 //! ```
 //!
-//! The counters at both ends only follow the cells, and whoever finds one behind moves it on. A thread that is stopped between
+//! The counters at both ends only follow the cells, and whoever finds one behind moves it on. Whoever reads a counter sees the
+//! cells that it has passed, so a cell is never found a lap behind it. A thread that is stopped between
 //! its exchange and the counter therefore keeps nobody from going on, which matters where threads outnumber CPUs: in a queue
 //! that claims a place first and fills it afterwards (`crossbeam`'s `ArrayQueue` for one) a stopped thread hides everything
 //! behind it. The queue is as large as the window, so it is never full.
 
 use crate::sync::{Sharing, Word};
 use crate::window::{SlotRef, Span};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The queue. Turns count modulo 2^32: a thread would have to sleep through that many operations to be misled.
 pub(super) struct ReadyRing<S: Sharing> {
@@ -65,8 +66,8 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn push(&self, slot: SlotRef, retries: &mut u64) -> Result<(), Full> {
         loop {
-            // Ordering: Relaxed counters are only hints where to look; the cell decides.
-            let tail = self.ends[TAIL].load(Relaxed);
+            // Ordering: Acquire pairs with `follow`; the counter is a hint where to look, the cell decides.
+            let tail = self.ends[TAIL].load(Acquire);
             let cell = self.cell(tail);
             let found = cell.load(Acquire); // Ordering: pairs with the exchanges below.
             let turn = turn(found);
@@ -90,7 +91,8 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn pop(&self, retries: &mut u64) -> Option<SlotRef> {
         loop {
-            let head = self.ends[HEAD].load(Relaxed); // Ordering: a hint; the cell decides.
+            // Ordering: Acquire pairs with `follow`: the cell is not seen as it was a lap before.
+            let head = self.ends[HEAD].load(Acquire);
             let cell = self.cell(head);
             let found = cell.load(Acquire); // Ordering: pairs with the exchange of `push`.
             let turn = turn(found);
@@ -116,7 +118,7 @@ impl<S: Sharing> ReadyRing<S> {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         loop {
-            let head = self.ends[HEAD].load(Relaxed); // Ordering: a hint; the cell decides.
+            let head = self.ends[HEAD].load(Acquire); // Ordering: as in `pop`.
             let turn = turn(self.cell(head).load(Acquire)); // Ordering: pairs with the exchange of `push`.
             if turn == (head as u32).wrapping_add(1) {
                 return false;
@@ -161,7 +163,8 @@ pub(super) fn size_for(entries: usize) -> usize {
 /// Moves a counter on from a position that is done; somebody else may have.
 #[inline]
 fn follow<S: Sharing>(counter: &S::U64, position: u64) {
-    let _ = counter.compare_exchange(position, position + 1, Relaxed, Relaxed);
+    // Ordering: Release; who reads the counter sees this cell as the caller saw it, and through the chain of exchanges all before it.
+    let _ = counter.compare_exchange(position, position + 1, Release, Relaxed);
 }
 
 #[inline]
@@ -281,6 +284,24 @@ mod loom_tests {
             values.extend(std::iter::from_fn(|| ring.pop(&mut 0)));
             values.sort_unstable();
             assert_eq!(values, if values.len() == 3 { vec![1, 2, 3] } else { vec![1, 2] });
+        });
+    }
+
+    /// One takes both values while another looks. Were the counter seen before the cells that it has passed, the other would move
+    /// it on over a place that is still to be filled, and the next value would never come out.
+    #[test]
+    fn a_counter_is_never_seen_before_the_cells_it_has_passed() {
+        loom::model(|| {
+            let ring = Arc::new(ReadyRing::<Shared>::new(2));
+            for value in [1, 2] {
+                ring.push(value, &mut 0).expect("two cells hold two values");
+            }
+            let theirs = Arc::clone(&ring);
+            let taker = thread::spawn(move || [(); 2].map(|()| theirs.pop(&mut 0)));
+            let seen = ring.pop(&mut 0);
+            let taken = taker.join().expect("the taker ends");
+            assert_eq!(taken.into_iter().chain([seen]).flatten().sum::<SlotRef>(), 3, "each value once");
+            assert_eq!((ring.push(3, &mut 0), ring.pop(&mut 0)), (Ok(()), Some(3)));
         });
     }
 }
