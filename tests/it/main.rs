@@ -20,6 +20,7 @@ mod policy_cases;
 mod policy_cyber;
 mod policy_docs;
 mod policy_model;
+mod policy_more;
 mod policy_orleans;
 mod policy_properties;
 mod policy_ray;

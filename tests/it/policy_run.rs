@@ -199,6 +199,8 @@ fn field(attribute: &str) -> (&str, Value) {
 pub fn control(at: u64, command: &str, arguments: &[Value]) -> Value {
     let names: &[&str] = match command {
         "pause" | "resume" => &["queue"],
+        "remove_routine" | "notify" => &["routine"],
+        "stop_activation" => &["activation"],
         _ => &["node", "queue"],
     };
     let mut fields = json!({"op": "control", "at": at, "cmd": command});

@@ -270,6 +270,11 @@ fn nodes(graph: &Graph, fields: &[Fields], declared: &BTreeSet<(i32, i32)>) -> (
     let named = fields.iter().filter_map(|task| task.node);
     let first = named.clone().max().map_or(0, |largest| largest.saturating_add(1).max(0));
     let (derived, n_derived) = derive(graph, fields);
+    if n_derived > 0 && declared.is_empty() && named.clone().next().is_none() {
+        // Derived numbers are indices.
+        let ids = 0..n_derived.cast_signed();
+        return (ids.map(|id| Shape { id, n_tasks: 0 }).collect(), derived);
+    }
     let id = |number: u32| first.wrapping_add(number.cast_signed());
     let mut ids: Vec<i32> = named.chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
     ids.sort_unstable();

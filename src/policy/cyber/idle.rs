@@ -28,7 +28,16 @@ impl Idle {
         }
     }
 
+    /// Takes the worker that [`Idle::first`] has just told.
+    #[inline]
+    pub fn take(&mut self) -> Option<u32> {
+        let (_, worker) = self.list.pop_front()?;
+        self.unlisted.insert(worker);
+        Some(worker)
+    }
+
     /// The free worker with the smallest clock, of equals the smallest.
+    #[inline]
     pub fn first(&mut self, floor: &Floor) -> Option<(u64, u32)> {
         while let Some(&(clock, id)) = self.list.front() {
             let worker = floor.worker(id);
@@ -74,7 +83,10 @@ mod tests {
         let mut idle = Idle::new(members);
         let take = |floor: &mut Floor, idle: &mut Idle| {
             idle.refresh(floor);
-            idle.first(floor).inspect(|&(_, worker)| floor.take_worker(worker))
+            let first = idle.first(floor)?;
+            assert_eq!(idle.take(), Some(first.1));
+            floor.take_worker(first.1);
+            Some(first)
         };
         let free = |floor: &mut Floor, worker: u32, clock: u64| {
             floor.worker_mut(worker).clock = clock;

@@ -251,28 +251,43 @@ impl Cyber {
 
     /// The free workers of a home take its routines, the one with the smallest clock first.
     fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
-        for (_, idle) in &mut self.idle[home as usize] {
-            idle.refresh(stage.floor());
+        for index in 0..self.idle[home as usize].len() {
+            self.idle[home as usize][index].1.refresh(stage.floor());
         }
-        loop {
-            let mut first: Option<(u64, u32)> = None;
-            for (kind, idle) in &mut self.idle[home as usize] {
-                if self.homes[home as usize].has_any(lanes_of(*kind))
-                    && let Some(worker) = idle.first(stage.floor())
-                {
-                    first = Some(first.map_or(worker, |first| first.min(worker)));
-                }
+        if self.layout.homes[home as usize].has(WorkerType::Any) {
+            while let Some(index) = self.first_idle(home, stage) {
+                self.serve(home, index, stage);
             }
-            let Some((_, worker)) = first else { break };
-            self.serve(worker, home, stage);
+            return;
+        }
+        // Workers of a type look at its own lane only.
+        for index in 0..self.idle[home as usize].len() {
+            let lanes = lanes_of(self.idle[home as usize][index].0);
+            while self.homes[home as usize].has_any(lanes)
+                && self.idle[home as usize][index].1.first(stage.floor()).is_some()
+            {
+                self.serve(home, index, stage);
+            }
         }
     }
 
-    /// Gives a free worker the first routine of its home that it can run.
-    fn serve(&mut self, worker: u32, home: u32, stage: &mut Stage<'_>) {
-        let lanes = lanes_of(stage.floor.worker(worker).kind);
+    /// Which type has the free worker with the smallest clock that may find work in its home.
+    fn first_idle(&mut self, home: u32, stage: &Stage<'_>) -> Option<usize> {
+        let lanes = &self.homes[home as usize];
+        let first = |(index, (kind, idle)): (usize, &mut (WorkerType, Idle))| {
+            if lanes.has_any(lanes_of(*kind)) { idle.first(stage.floor()).map(|worker| (worker, index)) } else { None }
+        };
+        self.idle[home as usize].iter_mut().enumerate().filter_map(first).min().map(|(_, index)| index)
+    }
+
+    /// Gives the first free worker of a type the first routine of its home that it can run.
+    #[inline]
+    fn serve(&mut self, home: u32, index: usize, stage: &mut Stage<'_>) {
+        let (kind, idle) = &mut self.idle[home as usize][index];
+        let lanes = lanes_of(*kind);
         let first = self.homes[home as usize].first(&self.routines, |lane| lanes >> lane & 1 == 1);
         let Some((key, lane)) = first else { return };
+        let Some(worker) = idle.take() else { return };
         let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
         if self.placed(key.routine(), placement) {
             self.homes[home as usize].pop(lane);
@@ -343,13 +358,10 @@ impl Cyber {
     }
 }
 
-/// Workers start in the order of their clocks. Those of one type or home are in it already, and mostly all are.
+/// Workers start in the order of their clocks. Those of one type or home are in it already, which a stable sort makes use of.
 fn sort_by_clock(stage: &mut Stage<'_>, begin: usize) {
-    let (floor, placed) = (&*stage.floor, &mut stage.placed[begin..]);
-    let by_clock = |&worker: &u32| (floor.worker(worker).clock, worker);
-    if !placed.is_sorted_by_key(by_clock) {
-        placed.sort_unstable_by_key(by_clock);
-    }
+    let floor = &*stage.floor;
+    stage.placed[begin..].sort_by_key(|&worker| (floor.worker(worker).clock, worker));
 }
 
 /// The workers of a home by type, none of them known to be free.
@@ -401,7 +413,7 @@ impl Policy for Cyber {
 
     #[inline]
     fn is_idle(&self) -> bool {
-        self.runnable == 0
+        self.runnable == 0 && !self.requests.is_any()
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
