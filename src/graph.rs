@@ -112,27 +112,13 @@ impl Graph {
         machine: &Machine,
         mut show: impl FnMut(&Submit),
     ) -> Result<Graph, RunError> {
-        let n_tasks = count_tasks(workload)?;
-        let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
-        let table = Table::load(&machine.kernels)?;
-        let mut survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
-        let mut tasks = Vec::with_capacity(n_tasks as usize);
-        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks as usize + 1), tasks: Vec::new() };
-        producers.first.push(0);
-        let mut depth = 0;
-        loop {
-            match survey.read(&mut producers.tasks)? {
-                Step::Done => break,
-                Step::ScopeBegin => depth += 1,
-                Step::ScopeEnd => depth -= 1,
-                Step::Submit => {
-                    show(&survey.orchestrator.task);
-                    tasks.push(task(&survey.orchestrator, depth));
-                    producers.first.push(producers.tasks.len());
-                }
-            }
-        }
-        let symbols = survey.orchestrator.source().symbols().clone();
+        let mut tasks = Vec::new();
+        let mut producers = Adjacency { first: vec![0], tasks: Vec::new() };
+        let symbols = read(workload, machine, &mut producers.tasks, |orchestrator, depth, found| {
+            show(&orchestrator.task);
+            tasks.push(task(orchestrator, depth));
+            producers.first.push(found.len());
+        })?;
         Ok(Graph { tasks, symbols, producers, consumers: OnceLock::new() })
     }
 
@@ -172,20 +158,14 @@ impl Graph {
         own.unwrap_or_else(|| format!("task{task}"))
     }
 
-    /// The tasks of the longest path, first to last; of several equally long ones the one with the smallest ids.
+    /// The tasks of the longest path, first to last; see [`Longest`] for which of several equally long ones.
     #[must_use]
     pub fn critical_path(&self) -> Vec<TaskId> {
-        let paths = self.longest_paths();
-        let longest = |candidates: &mut dyn Iterator<Item = TaskId>| {
-            candidates.reduce(|best, task| if paths[task.0 as usize] > paths[best.0 as usize] { task } else { best })
-        };
-        let mut next = longest(&mut (0..self.tasks.len() as u64).map(TaskId));
-        let mut path = Vec::new();
-        while let Some(task) = next {
-            path.push(task);
-            next = longest(&mut self.consumers(task).iter().copied());
+        let mut longest = Longest::default();
+        for (index, task) in self.tasks.iter().enumerate() {
+            longest.add(task.cycles(), self.producers(TaskId(index as u64)));
         }
-        path
+        longest.path()
     }
 
     /// For every task the cycles of the longest path that begins with it, itself included.
@@ -218,6 +198,118 @@ impl Graph {
             counts[producer.0 as usize] += 1;
         }
         counts
+    }
+}
+
+/// The longest path through a graph whose tasks come one by one. Of several equally long paths it is the one that ends first,
+/// and from there back the one with the smallest ids.
+#[derive(Default)]
+struct Longest {
+    /// By task: the cycles of the longest path that ends with it, itself included, and the task before it on that path.
+    ends: Vec<(u64, u32)>,
+}
+
+/// No task before, no symbol.
+const NONE: u32 = u32::MAX;
+
+impl Longest {
+    /// The next task, whose producers were added before.
+    #[inline]
+    fn add(&mut self, cycles: u64, producers: &[TaskId]) {
+        let (mut longest, mut before) = (0, NONE);
+        for producer in producers {
+            let (id, cycles) = (producer.0 as u32, self.ends[producer.0 as usize].0);
+            if cycles > longest || cycles == longest && id < before {
+                (longest, before) = (cycles, id);
+            }
+        }
+        assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
+        self.ends.push((longest.saturating_add(cycles), before));
+    }
+
+    /// What a task adds to the path that ends with it.
+    fn cycles(&self, task: TaskId) -> u64 {
+        let (end, before) = self.ends[task.0 as usize];
+        self.ends.get(before as usize).map_or(end, |(start, _)| end - start)
+    }
+
+    /// The path, first to last.
+    fn path(&self) -> Vec<TaskId> {
+        let last = (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
+        let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
+            let before = self.ends[task.0 as usize].1;
+            (before != NONE).then_some(TaskId(before.into()))
+        })
+        .collect();
+        path.reverse();
+        path
+    }
+}
+
+/// The longest path of a program, found while it is read: a few bytes a task instead of the whole graph.
+pub struct StaticPath {
+    /// Its tasks, first to last.
+    pub tasks: Vec<PathTask>,
+    /// Names of tasks and kernels.
+    pub symbols: Symbols,
+}
+
+/// A task of a static path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathTask {
+    /// The task.
+    pub task: TaskId,
+    /// Its label, if it has one of its own.
+    pub name: Option<Symbol>,
+    /// Its kernel.
+    pub kernel: Option<Symbol>,
+    /// Its cycles.
+    pub cycles: u64,
+}
+
+impl StaticPath {
+    /// Reads a whole program, as [`Graph::load`] does.
+    ///
+    /// # Errors
+    /// As [`Graph::load`].
+    pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
+        let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
+        let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
+        let (mut longest, mut names) = (Longest::default(), Vec::new());
+        let symbols = read(workload, machine, &mut Vec::new(), |orchestrator, depth, producers| {
+            let task = task(orchestrator, depth);
+            longest.add(task.cycles(), producers);
+            names.push([number(task.name), number(task.kernel)]);
+            producers.clear();
+        })?;
+        let tasks = longest.path().into_iter().map(|task| {
+            let [name, kernel] = names[task.0 as usize].map(symbol);
+            PathTask { task, name, kernel, cycles: longest.cycles(task) }
+        });
+        Ok(StaticPath { tasks: tasks.collect(), symbols })
+    }
+}
+
+/// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
+/// names.
+fn read(
+    workload: &dyn Workload,
+    machine: &Machine,
+    found: &mut Vec<TaskId>,
+    mut show: impl FnMut(&Orchestrator, u32, &mut Vec<TaskId>),
+) -> Result<Symbols, RunError> {
+    let n_tasks = count_tasks(workload)?;
+    let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
+    let table = Table::load(&machine.kernels)?;
+    let mut survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
+    let mut depth = 0;
+    loop {
+        match survey.read(found)? {
+            Step::Done => return Ok(survey.orchestrator.source().symbols().clone()),
+            Step::ScopeBegin => depth += 1,
+            Step::ScopeEnd => depth -= 1,
+            Step::Submit => show(&survey.orchestrator, depth, found),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Failure;
 use ptosim::config::Machine;
 use ptosim::engine::journal::{Names, Reading};
 use ptosim::engine::{Journal, RunError};
-use ptosim::graph::Graph;
+use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
     Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
     Timeline, write_dot, write_html,
@@ -75,9 +75,10 @@ pub struct Reports {
     found: (Option<Timeline>, Option<PathWriter<Output>>),
     html: Option<Output>,
     dot: Option<Output>,
-    /// The graph, if it is needed; with arrows or a drawing before the run already.
+    /// The graph for a drawing.
     graph: Option<Graph>,
-    needs_graph: bool,
+    static_path: Option<StaticPath>,
+    needs_static_path: bool,
 }
 
 impl Reports {
@@ -108,7 +109,7 @@ impl Reports {
         let perfetto = perfetto.map(|output| Ok(Export::new(Perfetto::default(), output, &name, machine, arrows()?)));
         let perfetto = perfetto.transpose().map_err(|error: RunError| Failure::from(error))?;
         let mut journal = Journal::new();
-        let needs_graph = critical_path.is_some() && graph.is_none();
+        let needs_static_path = critical_path.is_some();
         let path = (html.is_some() || critical_path.is_some())
             .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
         let has_lists = schedule.is_some() || chrome.is_some() || perfetto.is_some();
@@ -122,7 +123,8 @@ impl Reports {
             html,
             dot,
             graph,
-            needs_graph,
+            static_path: None,
+            needs_static_path,
         })
     }
 
@@ -133,14 +135,14 @@ impl Reports {
         machine: &Machine,
         run: impl FnOnce(&mut Journal) -> Result<Report, Failure>,
     ) -> Result<Report, Failure> {
-        let Reports { journal, graph, needs_graph, .. } = self;
-        if !*needs_graph {
+        let Reports { journal, static_path, needs_static_path, .. } = self;
+        if !*needs_static_path {
             return run(journal);
         }
         std::thread::scope(|scope| {
-            let loading = scope.spawn(|| Graph::load(workload, machine));
+            let loading = scope.spawn(|| StaticPath::load(workload, machine));
             let report = run(journal)?;
-            *graph = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            *static_path = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             Ok(report)
         })
     }
@@ -182,12 +184,11 @@ impl Reports {
             chrome.map_or(Ok(()), |export| finish(&args.chrome, export.finish()))?;
             perfetto.map_or(Ok(()), |export| finish(&args.perfetto, export.finish()))?;
         }
-        let Some(graph) = self.graph else { return Ok(()) };
-        if let Some(mut output) = self.dot {
+        if let (Some(mut output), Some(graph)) = (self.dot, self.graph) {
             finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
         }
-        if let Some(rows) = rows {
-            finish(&args.critical_path, rows.finish(&graph))?;
+        if let (Some(rows), Some(path)) = (rows, self.static_path) {
+            finish(&args.critical_path, rows.finish(&path))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::export::{Counter, Form, Lane, Slice, worker_names};
 use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
+use super::stamp::Stamp;
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeMap;
@@ -37,46 +38,6 @@ struct Columns {
     submit: Digits,
     ready: Digits,
     counter: Digits,
-}
-
-/// A text that is written again and again: in one piece where it is short.
-#[derive(Clone)]
-enum Stamp {
-    Short([u8; Stamp::SHORT], usize),
-    Long(Box<[u8]>),
-}
-
-impl Stamp {
-    const SHORT: usize = 64;
-
-    fn new(text: &[u8]) -> Stamp {
-        let mut short = [0; Stamp::SHORT];
-        match short.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text);
-                Stamp::Short(short, text.len())
-            }
-            None => Stamp::Long(text.into()),
-        }
-    }
-
-    /// Begins a line with the text.
-    #[inline(always)]
-    fn line<W: Write>(&self, pen: &mut Pen<W>, write: impl FnOnce(&mut Line<'_, ROOM>)) {
-        let short = match self {
-            Stamp::Short(text, length) => Some((text, *length)),
-            Stamp::Long(text) => {
-                pen.text(text);
-                None
-            }
-        };
-        pen.line(|line| {
-            if let Some((text, length)) = short {
-                line.beginning(text, length);
-            }
-            write(line);
-        });
-    }
 }
 
 impl Chrome {
@@ -161,11 +122,9 @@ impl Form for Chrome {
             micros(line, from, slice.from);
             line.literal(b",\"dur\":");
             micros(line, &mut Digits::default(), slice.to - slice.from);
-            line.literal(b",\"args\":{");
-            if let Some(task) = slice.task {
-                line.literal(b"\"task\":");
-                line.digits(tasks, task.0);
-            }
+            let Some(task) = slice.task else { return line.byte(b'}') };
+            line.literal(b",\"args\":{\"task\":");
+            line.digits(tasks, task.0);
             if let Some(block) = &slice.block {
                 line.literal(b",\"block\":");
                 line.number(block.block.into());
@@ -206,7 +165,7 @@ impl Form for Chrome {
 fn counter_head(name: &str) -> Stamp {
     let mut head = b",\n{\"name\":".to_vec();
     text(&mut head, name);
-    let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"tid\":0,\"ts\":");
+    let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"ts\":");
     Stamp::new(&head)
 }
 
@@ -229,7 +188,7 @@ fn micros(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
     line.digits(whole, nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {
-        line.literal(&[b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8]);
+        line.thousandths(rest as u32);
     }
 }
 

@@ -55,6 +55,7 @@ impl Counter {
 
     /// Its place in [`Counter::all`].
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         let of_ring = |ring: u32, which: usize| READY_QUEUES + 3 * ring as usize + which;
         match self {
@@ -205,12 +206,17 @@ impl<F: Form, W: Write> Export<F, W> {
         self.pen.finish()
     }
 
+    /// Values that are set from here on are those of `now`.
     #[inline]
-    fn set(&mut self, index: usize, value: u64, now: u64) {
+    fn advance(&mut self, now: u64) {
         if now != self.counters.now {
             self.write_counters();
             self.counters.now = now;
         }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, value: u64) {
         if self.counters.values[index] != value {
             self.counters.values[index] = value;
             self.counters.changed.push(index);
@@ -230,8 +236,9 @@ impl<F: Form, W: Write> Export<F, W> {
 
     fn change_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if kind != TaskType::None {
+            self.advance(now);
             let value = change(self.counters.values[kind as usize]);
-            self.set(kind as usize, value, now);
+            self.set(kind as usize, value);
         }
     }
 
@@ -248,6 +255,7 @@ const FIRST_KERNEL: u64 = 32;
 /// Name id of tasks without kernel and label.
 const UNNAMED: u64 = 7;
 
+#[inline]
 fn phase_name(phase: Phase) -> (&'static str, u64) {
     match phase {
         Phase::Working => ("submit", 1),
@@ -292,7 +300,7 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
     }
 
     #[inline]
-    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+    fn ready(&mut self, _slot: SlotRef, kind: TaskType, now: u64) {
         self.change_ready(kind, now, |ready| ready + 1);
     }
 
@@ -328,10 +336,11 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
 
     #[inline]
     fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        self.advance(now);
         let first = Counter::Window(ring).index();
-        self.set(first, occupancy.window, now);
-        self.set(first + 1, occupancy.heap, now);
-        self.set(first + 2, occupancy.deps, now);
+        self.set(first, occupancy.window);
+        self.set(first + 1, occupancy.heap);
+        self.set(first + 2, occupancy.deps);
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::varint;
 
-/// What is put together in a place of `ROOM` bytes.
+/// What is put together in a place of `ROOM` bytes, of which a line takes at most half: that it never ends behind the middle is
+/// seen by the compiler, so that nothing needs to be checked where something is added.
 pub(super) struct Line<'a, const ROOM: usize> {
     bytes: &'a mut [u8; ROOM],
     at: usize,
@@ -30,8 +31,7 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// One byte.
     #[inline(always)]
     pub(super) fn byte(&mut self, byte: u8) {
-        self.bytes[self.at] = byte;
-        self.at += 1;
+        self.literal(&[byte]);
     }
 
     /// A short text that is known when this is compiled.
@@ -43,8 +43,11 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// The first bytes of a text; all of it is copied, because that takes no call, and what comes next is written over the rest.
     #[inline(always)]
     pub(super) fn beginning<const N: usize>(&mut self, text: &[u8; N], length: usize) {
-        *self.bytes[self.at..].first_chunk_mut().expect("a line is never full") = *text;
-        self.at += length;
+        const { assert!(ROOM.is_power_of_two() && N <= ROOM / 2) };
+        debug_assert!(self.at < ROOM / 2, "a line is never full");
+        let at = self.at & (ROOM / 2 - 1);
+        *self.bytes[at..].first_chunk_mut().expect("it is as much as half the room") = *text;
+        self.at = at + length;
     }
 
     /// A number in decimal digits.
@@ -67,6 +70,19 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         }
         self.beginning(&column.text, column.length);
         self.literal(&last.to_le_bytes());
+    }
+
+    /// A fraction of three digits, behind its point.
+    #[inline(always)]
+    pub(super) fn thousandths(&mut self, number: u32) {
+        let digits = four_digits(number) & !0xff | u32::from(b'.');
+        self.literal(&digits.to_le_bytes());
+    }
+
+    /// A number below the limit of `width` as a varint that wide.
+    #[inline(always)]
+    pub(super) fn wide(&mut self, width: &varint::Width, number: u64) {
+        self.beginning(&width.spread(number), width.bytes());
     }
 
     /// A number as a varint.

@@ -4,8 +4,8 @@ use super::line::Line;
 use std::io::{self, Write};
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// Most bytes of a line.
-pub(super) const ROOM: usize = 1 << 9;
+/// Twice the most bytes of a line.
+pub(super) const ROOM: usize = 1 << 10;
 
 /// A writer with a buffer. Its first error is kept for [`Pen::finish`]; nothing is written after it.
 pub struct Pen<W> {
@@ -41,7 +41,7 @@ impl<W: Write> Pen<W> {
         self.at = 0;
     }
 
-    /// Something short: at most [`ROOM`] bytes.
+    /// Something short: at most half of [`ROOM`] bytes.
     #[inline(always)]
     pub(super) fn line(&mut self, write: impl FnOnce(&mut Line<'_, ROOM>)) {
         if self.at + ROOM > self.bytes.len() {
