@@ -112,9 +112,11 @@ impl Graph {
         machine: &Machine,
         mut show: impl FnMut(&Submit),
     ) -> Result<Graph, RunError> {
-        let mut tasks = Vec::new();
-        let mut producers = Adjacency { first: vec![0], tasks: Vec::new() };
-        let symbols = read(workload, machine, &mut producers.tasks, |orchestrator, depth, found| {
+        let (survey, n_tasks) = open(workload, machine)?;
+        let mut tasks = Vec::with_capacity(n_tasks);
+        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks + 1), tasks: Vec::new() };
+        producers.first.push(0);
+        let symbols = read(survey, &mut producers.tasks, |orchestrator, depth, found| {
             show(&orchestrator.task);
             tasks.push(task(orchestrator, depth));
             producers.first.push(found.len());
@@ -235,7 +237,8 @@ impl Longest {
 
     /// The path, first to last.
     fn path(&self) -> Vec<TaskId> {
-        let last = (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
+        let last =
+            (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
         let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
             let before = self.ends[task.0 as usize].1;
             (before != NONE).then_some(TaskId(before.into()))
@@ -246,10 +249,11 @@ impl Longest {
     }
 }
 
-/// The longest path of a program, found while it is read: a few bytes a task instead of the whole graph.
+/// The longest path of a program, found while it is read: 24 bytes a task instead of the whole graph.
 pub struct StaticPath {
-    /// Its tasks, first to last.
-    pub tasks: Vec<PathTask>,
+    longest: Longest,
+    /// By task, its own name and its kernel; [`NONE`] where there is none.
+    names: Vec<[u32; 2]>,
     /// Names of tasks and kernels.
     pub symbols: Symbols,
 }
@@ -273,35 +277,45 @@ impl StaticPath {
     /// # Errors
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
+        let (survey, n_tasks) = open(workload, machine)?;
+        let mut longest = Longest { ends: Vec::with_capacity(n_tasks) };
+        let mut names = Vec::with_capacity(n_tasks);
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
-        let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
-        let (mut longest, mut names) = (Longest::default(), Vec::new());
-        let symbols = read(workload, machine, &mut Vec::new(), |orchestrator, depth, producers| {
+        let symbols = read(survey, &mut Vec::new(), |orchestrator, depth, producers| {
             let task = task(orchestrator, depth);
             longest.add(task.cycles(), producers);
             names.push([number(task.name), number(task.kernel)]);
             producers.clear();
         })?;
-        let tasks = longest.path().into_iter().map(|task| {
-            let [name, kernel] = names[task.0 as usize].map(symbol);
-            PathTask { task, name, kernel, cycles: longest.cycles(task) }
-        });
-        Ok(StaticPath { tasks: tasks.collect(), symbols })
+        Ok(StaticPath { longest, names, symbols })
     }
+
+    /// Its tasks, first to last.
+    pub fn tasks(&self) -> impl Iterator<Item = PathTask> {
+        let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
+        self.longest.path().into_iter().map(move |task| {
+            let [name, kernel] = self.names[task.0 as usize].map(symbol);
+            PathTask { task, name, kernel, cycles: self.longest.cycles(task) }
+        })
+    }
+}
+
+/// A program to be read by the hazards of `machine`, whatever its window; and how many tasks it has.
+fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), RunError> {
+    let n_tasks = count_tasks(workload)?;
+    let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
+    let table = Table::load(&machine.kernels)?;
+    let survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
+    Ok((survey, n_tasks as usize))
 }
 
 /// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
 /// names.
 fn read(
-    workload: &dyn Workload,
-    machine: &Machine,
+    mut survey: Survey,
     found: &mut Vec<TaskId>,
     mut show: impl FnMut(&Orchestrator, u32, &mut Vec<TaskId>),
 ) -> Result<Symbols, RunError> {
-    let n_tasks = count_tasks(workload)?;
-    let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
-    let table = Table::load(&machine.kernels)?;
-    let mut survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
     let mut depth = 0;
     loop {
         match survey.read(found)? {
@@ -336,4 +350,29 @@ pub(crate) fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
         count += u64::from(operation == Operation::Submit);
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload;
+
+    #[test]
+    fn the_path_found_while_reading_is_the_longest_of_the_graph() {
+        for spec in ["chain:n=9", "cholesky:tiles=8", "random:n=500,fanin=3", "moe"] {
+            let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
+            let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
+            let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
+            let tasks: Vec<PathTask> = path.tasks().collect();
+            let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
+            assert_eq!(ids, graph.critical_path(), "{spec}");
+            let cycles: u64 = tasks.iter().map(|task| task.cycles).sum();
+            assert_eq!(Some(cycles), graph.longest_paths().into_iter().max(), "{spec}");
+            assert!(ids.windows(2).all(|pair| graph.producers(pair[1]).contains(&pair[0])), "{spec}");
+            for found in tasks {
+                let task = &graph.tasks[found.task.0 as usize];
+                assert_eq!((found.name, found.kernel, found.cycles), (task.name, task.kernel, task.cycles()), "{spec}");
+            }
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::Failure;
 use ptosim::config::Machine;
+use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
-use ptosim::engine::{Journal, RunError};
 use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
     Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
@@ -11,6 +11,7 @@ use ptosim::report::{
 };
 use ptosim::workload::Workload;
 use std::io;
+use std::sync::Arc;
 
 /// The options that ask for such reports.
 #[derive(clap::Args, Debug)]
@@ -75,8 +76,8 @@ pub struct Reports {
     found: (Option<Timeline>, Option<PathWriter<Output>>),
     html: Option<Output>,
     dot: Option<Output>,
-    /// The graph for a drawing.
-    graph: Option<Graph>,
+    /// The graph for a drawing and for arrows.
+    graph: Option<Arc<Graph>>,
     static_path: Option<StaticPath>,
     needs_static_path: bool,
 }
@@ -92,9 +93,8 @@ impl Reports {
         let open = |path: &Option<String>| path.as_deref().map(Output::open).transpose();
         let (html, critical_path, dot) = (open(&args.html)?, open(&args.critical_path)?, open(&args.dot)?);
         let (chrome, perfetto) = (open(&args.chrome)?, open(&args.perfetto)?);
-        let load = || Graph::load(workload, machine);
-        let graph = if dot.is_some() { Some(load()?) } else { None };
-        if let (Some(path), Some(graph)) = (&args.dot, &graph)
+        let graph = if dot.is_some() || args.flows { Some(Arc::new(Graph::load(workload, machine)?)) } else { None };
+        if let (Some(path), Some(graph)) = (&args.dot, graph.as_deref())
             && graph.tasks.len() > MOST_TASKS
         {
             let tasks = graph.tasks.len();
@@ -102,12 +102,9 @@ impl Reports {
                 "--dot {path}: {tasks} tasks are too many to draw; use at most {MOST_TASKS}, or --html"
             )));
         }
-        let arrows = || if args.flows { load().map(Some) } else { Ok(None) };
-        let name = workload.name();
-        let chrome = chrome.map(|output| Ok(Export::new(Chrome::default(), output, &name, machine, arrows()?)));
-        let chrome = chrome.transpose().map_err(|error: RunError| Failure::from(error))?;
-        let perfetto = perfetto.map(|output| Ok(Export::new(Perfetto::default(), output, &name, machine, arrows()?)));
-        let perfetto = perfetto.transpose().map_err(|error: RunError| Failure::from(error))?;
+        let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
+        let chrome = chrome.map(|output| Export::new(Chrome::default(), output, &name, machine, arrows.cloned()));
+        let perfetto = perfetto.map(|output| Export::new(Perfetto::default(), output, &name, machine, arrows.cloned()));
         let mut journal = Journal::new();
         let needs_static_path = critical_path.is_some();
         let path = (html.is_some() || critical_path.is_some())

@@ -102,7 +102,7 @@ impl Form for Chrome {
         std::mem::take(out)
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let index = slice.name_id as usize;
         if index >= self.names.len() {

@@ -219,8 +219,7 @@ impl<S: Steps> PathRecorder<S> {
     /// The wait of a task from its admission to now, for which `blame` is to blame.
     fn since_admission(&mut self, slot: SlotRef, blame: Blame, now: u64) -> Option<Cause> {
         let admitted = self.keepers.slot(slot).admitted;
-        (!admitted.is_nothing())
-            .then(|| self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
+        (!admitted.is_nothing()).then(|| self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
     }
 
     #[inline]
@@ -373,7 +372,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
         self.keepers.effect = cause.map(|cause| Effect { cause, job: None });
     }
 
-    #[inline]
+    #[inline(always)]
     fn job_at_once(&mut self, job: &DoneJob) {
         let cause = self.keepers.why_queued(job);
         self.keepers.take_effect(job, cause);

@@ -11,6 +11,7 @@ use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::window::{Resource, SlotRef};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Task types that have a ready queue.
 const READY_QUEUES: usize = TaskType::ALL.len() - 1;
@@ -136,7 +137,7 @@ pub struct Export<F, W> {
 
 /// Arrows from producers to consumers.
 struct Flows {
-    graph: Graph,
+    graph: Arc<Graph>,
     /// Number of the first edge that leaves a task.
     first: Vec<u64>,
     arriving: Vec<u64>,
@@ -146,7 +147,7 @@ struct Flows {
 }
 
 impl Flows {
-    fn new(graph: Graph) -> Flows {
+    fn new(graph: Arc<Graph>) -> Flows {
         let mut next = 1;
         let first = (0..graph.tasks.len() as u64).map(|task| {
             let first = next;
@@ -186,7 +187,7 @@ struct Counters {
 
 impl<F: Form, W: Write> Export<F, W> {
     /// Starts the file; with `graph`, arrows lead from producers to consumers.
-    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Graph>) -> Export<F, W> {
+    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Arc<Graph>>) -> Export<F, W> {
         let mut pen = Pen::new(writer);
         pen.text(&form.open(workload, machine));
         let n_counters = Counter::all(machine).len();
@@ -242,6 +243,7 @@ impl<F: Form, W: Write> Export<F, W> {
         }
     }
 
+    #[inline]
     fn runtime_slice(&mut self, lane: Lane, name: (&'static str, u64), span: (u64, u64), task: Option<TaskId>) {
         let (name, name_id) = name;
         let (from, to) = span;

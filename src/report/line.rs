@@ -131,14 +131,23 @@ fn eight_digits(number: u64) -> u64 {
     u64::from(four_digits(left as u32)) | u64::from(four_digits(right as u32)) << 32
 }
 
-/// The four digits of a number below 10^4, the first in the lowest byte: halves, then all at once.
+/// The four digits of a number below 10^4, the first in the lowest byte.
 #[inline(always)]
 fn four_digits(number: u32) -> u32 {
-    let hundreds = (number * 10_486) >> 20;
-    let pairs = hundreds | ((number - 100 * hundreds) << 16);
-    let tens = ((pairs * 103) >> 10) & 0x000f_000f;
-    (tens | ((pairs - 10 * tens) << 8)) + ZEROS
+    FOURS[number as usize]
 }
+
+/// The digits of all numbers below 10^4.
+static FOURS: [u32; FOUR_DIGITS as usize] = {
+    let mut fours = [0; FOUR_DIGITS as usize];
+    let mut number = 0;
+    while number < fours.len() {
+        let [a, b, c, d] = [number / 1000, number / 100 % 10, number / 10 % 10, number % 10];
+        fours[number] = ZEROS + (a | b << 8 | c << 16 | d << 24) as u32;
+        number += 1;
+    }
+    fours
+};
 
 #[cfg(test)]
 mod tests {

@@ -76,7 +76,7 @@ impl<W: Write> PathRows<W> {
         // The symbols of the program as it was read for this path have nothing to do with those of the run.
         (self.n_steps, self.kernels) = (0, Vec::new());
         let mut clock = 0_u64;
-        for task in &path.tasks {
+        for task in path.tasks() {
             let end = clock.saturating_add(task.cycles);
             self.row(&Row {
                 path: STATIC,

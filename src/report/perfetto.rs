@@ -181,7 +181,7 @@ impl Form for Perfetto {
         out
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         self.intern(pen, slice);
         let track = self.track(slice.lane);

@@ -64,6 +64,7 @@ impl Names {
     /// # Panics
     /// When no event has used it.
     #[must_use]
+    #[inline]
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.0[symbol.0 as usize]
     }

@@ -14,7 +14,7 @@ macro_rules! pass_on {
             }
 
             $(
-                #[inline]
+                #[inline(always)]
                 fn $call(&mut self, $($argument: $kind),*) {
                     if let Some(reader) = self {
                         reader.$call($($argument),*);
@@ -29,7 +29,7 @@ macro_rules! pass_on {
             }
 
             $(
-                #[inline]
+                #[inline(always)]
                 fn $call(&mut self, $($argument: $kind),*) {
                     self.0.$call($($argument),*);
                     self.1.$call($($argument),*);

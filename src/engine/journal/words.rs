@@ -220,6 +220,7 @@ fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u
     rest
 }
 
+#[inline]
 fn phase(code: u64) -> Phase {
     match code {
         0 => Phase::Working,
