@@ -40,6 +40,31 @@ struct Columns {
     counter: Digits,
 }
 
+impl Columns {
+    /// A slice from its moment on, up to its label if it has one.
+    #[inline(always)]
+    fn put(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
+        micros(line, &mut self.from, slice.from);
+        line.literal(b",\"dur\":");
+        micros(line, &mut Digits::default(), slice.to - slice.from);
+        let Some(task) = slice.task else { return line.byte(b'}') };
+        line.literal(b",\"args\":{\"task\":");
+        line.digits(&mut self.task, task.0);
+        if let Some(block) = &slice.block {
+            line.literal(b",\"block\":");
+            line.number(block.block.into());
+            line.literal(b",\"submit\":");
+            line.digits(&mut self.submit, block.submit);
+            line.literal(b",\"ready\":");
+            line.digits(&mut self.ready, block.ready);
+            if block.label.is_some() {
+                return line.literal(b",\"label\":");
+            }
+        }
+        line.literal(b"}}");
+    }
+}
+
 impl Chrome {
     fn place(&self, lane: Lane) -> (u32, u32) {
         match lane {
@@ -109,35 +134,18 @@ impl Form for Chrome {
             self.names.resize(index + 1, None);
         }
         let head = self.names[index].get_or_insert_with(|| slice_head(slice));
-        let Columns { from, task: tasks, submit, ready, .. } = &mut self.columns;
-        head.line(pen, |line| {
-            match slice.lane {
-                Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
-                    Stamp::Short(text, length) => line.beginning(text, *length),
-                    Stamp::Long(_) => unreachable!("numbers of a place are short"),
-                },
-                Lane::Orchestrator => place(line, ORCHESTRATOR, 0),
-                Lane::Scheduler(thread) => place(line, SCHEDULER, thread),
-            }
-            micros(line, from, slice.from);
-            line.literal(b",\"dur\":");
-            micros(line, &mut Digits::default(), slice.to - slice.from);
-            let Some(task) = slice.task else { return line.byte(b'}') };
-            line.literal(b",\"args\":{\"task\":");
-            line.digits(tasks, task.0);
-            if let Some(block) = &slice.block {
-                line.literal(b",\"block\":");
-                line.number(block.block.into());
-                line.literal(b",\"submit\":");
-                line.digits(submit, block.submit);
-                line.literal(b",\"ready\":");
-                line.digits(ready, block.ready);
-                if block.label.is_some() {
-                    return line.literal(b",\"label\":");
-                }
-            }
-            line.literal(b"}}");
-        });
+        let mut line = head.begin(pen);
+        match slice.lane {
+            Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
+                Stamp::Short(text, length) => line.beginning(text, *length),
+                Stamp::Long(_) => unreachable!("numbers of a place are short"),
+            },
+            Lane::Orchestrator => place(&mut line, ORCHESTRATOR, 0),
+            Lane::Scheduler(thread) => place(&mut line, SCHEDULER, thread),
+        }
+        self.columns.put(&mut line, slice);
+        let length = line.length();
+        pen.advance(length);
         if let Some(label) = slice.block.and_then(|block| block.label) {
             quoted(pen, label);
         }

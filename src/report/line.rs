@@ -160,7 +160,7 @@ mod tests {
         let mut column = Digits::default();
         for number in around.chain([u64::MAX, 12_345_678, 12_345_679, 123_456_789, 9_999, 10_000, 305_070_901_020_304])
         {
-            let mut bytes = [0; 64];
+            let mut bytes = [0; 256];
             let mut line = Line::new(&mut bytes);
             line.number(number);
             line.byte(b' ');

@@ -89,6 +89,22 @@ impl Perfetto {
         }
     }
 
+    /// Name and numbers of a slice without label and arrows.
+    #[inline(always)]
+    fn annotate(&self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
+        line.byte((event::NAME_IID << 3) as u8);
+        line.varint(slice.name_id);
+        if let Some(task) = slice.task {
+            annotate(line, 1, (&self.tasks, task.0));
+        }
+        if let Some(block) = &slice.block {
+            let number = Width::of(block.block.into());
+            annotate(line, 2, (&number, block.block.into()));
+            annotate(line, 3, (&self.moments, block.submit));
+            annotate(line, 4, (&self.moments, block.ready));
+        }
+    }
+
     /// Tells the text of a name at its first use.
     #[inline]
     fn intern<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
@@ -194,23 +210,14 @@ impl Form for Perfetto {
             self.long_begin(pen, slice);
             return pen.text(&event_at(to, SLICE_END, track));
         }
-        let (moments, tasks) = (&self.moments, &self.tasks);
-        pen.line(|line| {
-            short_event(line, &BEGIN, (moments, from), (SLICE_BEGIN, track), |line| {
-                line.byte((event::NAME_IID << 3) as u8);
-                line.varint(slice.name_id);
-                if let Some(task) = slice.task {
-                    annotate(line, 1, (tasks, task.0));
-                }
-                if let Some(block) = &slice.block {
-                    let number = Width::of(block.block.into());
-                    annotate(line, 2, (&number, block.block.into()));
-                    annotate(line, 3, (moments, block.submit));
-                    annotate(line, 4, (moments, block.ready));
-                }
-            });
-            short_event(line, &END, (moments, to), (SLICE_END, track), |_| {});
-        });
+        let mut line = pen.room();
+        let begin = ShortEvent::begin(&mut line, &BEGIN, (&self.moments, from), (SLICE_BEGIN, track));
+        self.annotate(&mut line, slice);
+        begin.end(&mut line);
+        let end = ShortEvent::begin(&mut line, &END, (&self.moments, to), (SLICE_END, track));
+        end.end(&mut line);
+        let length = line.length();
+        pen.advance(length);
     }
 
     #[inline]
@@ -222,10 +229,10 @@ impl Form for Perfetto {
             return pen.text(&packet(Some(now), NO_FLAGS, (packet::TRACK_EVENT, &body)));
         }
         pen.line(|line| {
-            short_event(line, &END, (&self.moments, now), (COUNTER, track), |line| {
-                line.literal(&[(event::COUNTER_VALUE << 3) as u8 | 0x80, (event::COUNTER_VALUE >> 4) as u8]);
-                line.varint(value);
-            });
+            let event = ShortEvent::begin(line, &END, (&self.moments, now), (COUNTER, track));
+            line.literal(&[(event::COUNTER_VALUE << 3) as u8 | 0x80, (event::COUNTER_VALUE >> 4) as u8]);
+            line.varint(value);
+            event.end(line);
         });
     }
 
@@ -233,26 +240,38 @@ impl Form for Perfetto {
 }
 
 /// A packet with an event whose lengths fit into one byte each: they are filled in when they are known.
-#[inline(always)]
-fn short_event<const N: usize>(
-    line: &mut Line<'_, ROOM>,
-    head: &[u64; N],
-    (moments, now): (&Width, u64),
-    (kind, track): (u64, u64),
-    rest: impl FnOnce(&mut Line<'_, ROOM>),
-) {
-    let start = line.length();
-    line.literal(&head.map(|byte| byte as u8));
-    line.wide(moments, now);
-    let event_at = line.length() + 2;
-    let head = [packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, kind, event::TRACK_UUID << 3];
-    line.literal(&head.map(|byte| byte as u8));
-    line.varint(track);
-    rest(line);
-    let end = line.length();
-    debug_assert!(end - start < 0x80, "{} bytes", end - start);
-    line.amend(event_at - 1, (end - event_at) as u8);
-    line.amend(start + 1, (end - start - 2) as u8);
+struct ShortEvent {
+    /// Where the packet begins.
+    start: usize,
+    /// Where the event in it begins, behind its length.
+    event: usize,
+}
+
+impl ShortEvent {
+    #[inline(always)]
+    fn begin<const N: usize>(
+        line: &mut Line<'_, ROOM>,
+        head: &[u64; N],
+        (moments, now): (&Width, u64),
+        (kind, track): (u64, u64),
+    ) -> ShortEvent {
+        let start = line.length();
+        line.literal(&head.map(|byte| byte as u8));
+        line.wide(moments, now);
+        let event = line.length() + 2;
+        let head = [packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, kind, event::TRACK_UUID << 3];
+        line.literal(&head.map(|byte| byte as u8));
+        line.varint(track);
+        ShortEvent { start, event }
+    }
+
+    #[inline(always)]
+    fn end(self, line: &mut Line<'_, ROOM>) {
+        let end = line.length();
+        debug_assert!(end - self.start < 0x80, "{} bytes", end - self.start);
+        line.amend(self.event - 1, (end - self.event) as u8);
+        line.amend(self.start + 1, (end - self.start - 2) as u8);
+    }
 }
 
 /// The beginning of a packet with an event, up to its moment; its length stands in the second byte. What begins a slice makes use

@@ -25,21 +25,28 @@ impl Stamp {
         }
     }
 
-    /// Begins a line with the text.
+    /// Begins a line with the text, in the room of a pen.
     #[inline(always)]
-    pub(super) fn line<W: Write>(&self, pen: &mut Pen<W>, write: impl FnOnce(&mut Line<'_, ROOM>)) {
-        let short = match self {
-            Stamp::Short(text, length) => Some((text, *length)),
+    pub(super) fn begin<'a, W: Write>(&self, pen: &'a mut Pen<W>) -> Line<'a, ROOM> {
+        match self {
+            Stamp::Short(text, length) => {
+                let mut line = pen.room();
+                line.beginning(text, *length);
+                line
+            }
             Stamp::Long(text) => {
                 pen.text(text);
-                None
+                pen.room()
             }
-        };
-        pen.line(|line| {
-            if let Some((text, length)) = short {
-                line.beginning(text, length);
-            }
-            write(line);
-        });
+        }
+    }
+
+    /// A line that begins with the text.
+    #[inline(always)]
+    pub(super) fn line<W: Write>(&self, pen: &mut Pen<W>, write: impl FnOnce(&mut Line<'_, ROOM>)) {
+        let mut line = self.begin(pen);
+        write(&mut line);
+        let length = line.length();
+        pen.advance(length);
     }
 }
