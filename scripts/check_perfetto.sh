@@ -22,17 +22,20 @@ if [[ -z ${PTOSIM:-} ]]; then
 fi
 
 export_run() { # workload, options
-    "$PTOSIM" run "$@" --quiet --flows --perfetto "$folder/run.pftrace" --schedule "$folder/run.csv" --json "$folder/run.json"
+    "$PTOSIM" run "$@" --quiet --perfetto "$folder/run.pftrace" --schedule "$folder/run.csv" --json "$folder/run.json"
 }
 check() { # schedule
     "$python" scripts/check_perfetto.py "$folder/run.pftrace" "$1" "$folder/run.json"
 }
 
 while read -r workload options; do
-    # shellcheck disable=SC2086
-    export_run "$workload" $options
-    echo -n "$workload $options: "
-    check "$folder/run.csv"
+    # Slices without arrows are written in another way than those with.
+    for arrows in "" --flows; do
+        # shellcheck disable=SC2086
+        export_run "$workload" $options $arrows
+        echo -n "$workload $options $arrows: "
+        check "$folder/run.csv"
+    done
 done << 'RUNS'
 bgemm:batch=2,m=4,n=4,k=4 --machine a2a3
 cholesky:tiles=12 --machine reference

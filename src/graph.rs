@@ -112,27 +112,15 @@ impl Graph {
         machine: &Machine,
         mut show: impl FnMut(&Submit),
     ) -> Result<Graph, RunError> {
-        let n_tasks = count_tasks(workload)?;
-        let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
-        let table = Table::load(&machine.kernels)?;
-        let mut survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
-        let mut tasks = Vec::with_capacity(n_tasks as usize);
-        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks as usize + 1), tasks: Vec::new() };
+        let (survey, n_tasks) = open(workload, machine)?;
+        let mut tasks = Vec::with_capacity(n_tasks);
+        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks + 1), tasks: Vec::new() };
         producers.first.push(0);
-        let mut depth = 0;
-        loop {
-            match survey.read(&mut producers.tasks)? {
-                Step::Done => break,
-                Step::ScopeBegin => depth += 1,
-                Step::ScopeEnd => depth -= 1,
-                Step::Submit => {
-                    show(&survey.orchestrator.task);
-                    tasks.push(task(&survey.orchestrator, depth));
-                    producers.first.push(producers.tasks.len());
-                }
-            }
-        }
-        let symbols = survey.orchestrator.source().symbols().clone();
+        let symbols = read(survey, &mut producers.tasks, |orchestrator, depth, found| {
+            show(&orchestrator.task);
+            tasks.push(task(orchestrator, depth));
+            producers.first.push(found.len());
+        })?;
         Ok(Graph { tasks, symbols, producers, consumers: OnceLock::new() })
     }
 
@@ -172,20 +160,14 @@ impl Graph {
         own.unwrap_or_else(|| format!("task{task}"))
     }
 
-    /// The tasks of the longest path, first to last; of several equally long ones the one with the smallest ids.
+    /// The tasks of the longest path, first to last; see [`Longest`] for which of several equally long ones.
     #[must_use]
     pub fn critical_path(&self) -> Vec<TaskId> {
-        let paths = self.longest_paths();
-        let longest = |candidates: &mut dyn Iterator<Item = TaskId>| {
-            candidates.reduce(|best, task| if paths[task.0 as usize] > paths[best.0 as usize] { task } else { best })
-        };
-        let mut next = longest(&mut (0..self.tasks.len() as u64).map(TaskId));
-        let mut path = Vec::new();
-        while let Some(task) = next {
-            path.push(task);
-            next = longest(&mut self.consumers(task).iter().copied());
+        let mut longest = Longest::default();
+        for (index, task) in self.tasks.iter().enumerate() {
+            longest.add(task.cycles(), self.producers(TaskId(index as u64)));
         }
-        path
+        longest.path()
     }
 
     /// For every task the cycles of the longest path that begins with it, itself included.
@@ -221,6 +203,130 @@ impl Graph {
     }
 }
 
+/// The longest path through a graph whose tasks come one by one. Of several equally long paths it is the one that ends first,
+/// and from there back the one with the smallest ids.
+#[derive(Default)]
+struct Longest {
+    /// By task: the cycles of the longest path that ends with it, itself included, and the task before it on that path.
+    ends: Vec<(u64, u32)>,
+}
+
+/// No task before, no symbol.
+const NONE: u32 = u32::MAX;
+
+impl Longest {
+    /// The next task, whose producers were added before.
+    #[inline]
+    fn add(&mut self, cycles: u64, producers: &[TaskId]) {
+        let (mut longest, mut before) = (0, NONE);
+        for producer in producers {
+            let (id, cycles) = (producer.0 as u32, self.ends[producer.0 as usize].0);
+            if cycles > longest || cycles == longest && id < before {
+                (longest, before) = (cycles, id);
+            }
+        }
+        assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
+        self.ends.push((longest.saturating_add(cycles), before));
+    }
+
+    /// What a task adds to the path that ends with it.
+    fn cycles(&self, task: TaskId) -> u64 {
+        let (end, before) = self.ends[task.0 as usize];
+        self.ends.get(before as usize).map_or(end, |(start, _)| end - start)
+    }
+
+    /// The path, first to last.
+    fn path(&self) -> Vec<TaskId> {
+        let last =
+            (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
+        let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
+            let before = self.ends[task.0 as usize].1;
+            (before != NONE).then_some(TaskId(before.into()))
+        })
+        .collect();
+        path.reverse();
+        path
+    }
+}
+
+/// The longest path of a program, found while it is read: 24 bytes a task instead of the whole graph.
+pub struct StaticPath {
+    longest: Longest,
+    /// By task, its own name and its kernel; [`NONE`] where there is none.
+    names: Vec<[u32; 2]>,
+    /// Names of tasks and kernels.
+    pub symbols: Symbols,
+}
+
+/// A task of a static path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathTask {
+    /// The task.
+    pub task: TaskId,
+    /// Its label, if it has one of its own.
+    pub name: Option<Symbol>,
+    /// Its kernel.
+    pub kernel: Option<Symbol>,
+    /// Its cycles.
+    pub cycles: u64,
+}
+
+impl StaticPath {
+    /// Reads a whole program, as [`Graph::load`] does.
+    ///
+    /// # Errors
+    /// As [`Graph::load`].
+    pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
+        let (survey, n_tasks) = open(workload, machine)?;
+        let mut longest = Longest { ends: Vec::with_capacity(n_tasks) };
+        let mut names = Vec::with_capacity(n_tasks);
+        let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
+        let symbols = read(survey, &mut Vec::new(), |orchestrator, depth, producers| {
+            let task = task(orchestrator, depth);
+            longest.add(task.cycles(), producers);
+            names.push([number(task.name), number(task.kernel)]);
+            producers.clear();
+        })?;
+        Ok(StaticPath { longest, names, symbols })
+    }
+
+    /// Its tasks, first to last.
+    pub fn tasks(&self) -> impl Iterator<Item = PathTask> {
+        let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
+        self.longest.path().into_iter().map(move |task| {
+            let [name, kernel] = self.names[task.0 as usize].map(symbol);
+            PathTask { task, name, kernel, cycles: self.longest.cycles(task) }
+        })
+    }
+}
+
+/// A program to be read by the hazards of `machine`, whatever its window; and how many tasks it has.
+fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), RunError> {
+    let n_tasks = count_tasks(workload)?;
+    let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
+    let table = Table::load(&machine.kernels)?;
+    let survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
+    Ok((survey, n_tasks as usize))
+}
+
+/// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
+/// names.
+fn read(
+    mut survey: Survey,
+    found: &mut Vec<TaskId>,
+    mut show: impl FnMut(&Orchestrator, u32, &mut Vec<TaskId>),
+) -> Result<Symbols, RunError> {
+    let mut depth = 0;
+    loop {
+        match survey.read(found)? {
+            Step::Done => return Ok(survey.orchestrator.source().symbols().clone()),
+            Step::ScopeBegin => depth += 1,
+            Step::ScopeEnd => depth -= 1,
+            Step::Submit => show(&survey.orchestrator, depth, found),
+        }
+    }
+}
+
 fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
     let (submit, (kind, cost)) = (&orchestrator.task, orchestrator.resolved);
     Task {
@@ -244,4 +350,29 @@ pub(crate) fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
         count += u64::from(operation == Operation::Submit);
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload;
+
+    #[test]
+    fn the_path_found_while_reading_is_the_longest_of_the_graph() {
+        for spec in ["chain:n=9", "cholesky:tiles=8", "random:n=500,fanin=3", "moe"] {
+            let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
+            let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
+            let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
+            let tasks: Vec<PathTask> = path.tasks().collect();
+            let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
+            assert_eq!(ids, graph.critical_path(), "{spec}");
+            let cycles: u64 = tasks.iter().map(|task| task.cycles).sum();
+            assert_eq!(Some(cycles), graph.longest_paths().into_iter().max(), "{spec}");
+            assert!(ids.windows(2).all(|pair| graph.producers(pair[1]).contains(&pair[0])), "{spec}");
+            for found in tasks {
+                let task = &graph.tasks[found.task.0 as usize];
+                assert_eq!((found.name, found.kernel, found.cycles), (task.name, task.kernel, task.cycles()), "{spec}");
+            }
+        }
+    }
 }

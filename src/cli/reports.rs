@@ -2,15 +2,16 @@
 
 use super::Failure;
 use ptosim::config::Machine;
+use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
-use ptosim::engine::{Journal, RunError};
-use ptosim::graph::Graph;
+use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
     Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
     Timeline, write_dot, write_html,
 };
 use ptosim::workload::Workload;
 use std::io;
+use std::sync::Arc;
 
 /// The options that ask for such reports.
 #[derive(clap::Args, Debug)]
@@ -75,9 +76,10 @@ pub struct Reports {
     found: (Option<Timeline>, Option<PathWriter<Output>>),
     html: Option<Output>,
     dot: Option<Output>,
-    /// The graph, if it is needed; with arrows or a drawing before the run already.
-    graph: Option<Graph>,
-    needs_graph: bool,
+    /// The graph for a drawing and for arrows.
+    graph: Option<Arc<Graph>>,
+    static_path: Option<StaticPath>,
+    needs_static_path: bool,
 }
 
 impl Reports {
@@ -91,9 +93,8 @@ impl Reports {
         let open = |path: &Option<String>| path.as_deref().map(Output::open).transpose();
         let (html, critical_path, dot) = (open(&args.html)?, open(&args.critical_path)?, open(&args.dot)?);
         let (chrome, perfetto) = (open(&args.chrome)?, open(&args.perfetto)?);
-        let load = || Graph::load(workload, machine);
-        let graph = if dot.is_some() { Some(load()?) } else { None };
-        if let (Some(path), Some(graph)) = (&args.dot, &graph)
+        let graph = if dot.is_some() || args.flows { Some(Arc::new(Graph::load(workload, machine)?)) } else { None };
+        if let (Some(path), Some(graph)) = (&args.dot, graph.as_deref())
             && graph.tasks.len() > MOST_TASKS
         {
             let tasks = graph.tasks.len();
@@ -101,14 +102,11 @@ impl Reports {
                 "--dot {path}: {tasks} tasks are too many to draw; use at most {MOST_TASKS}, or --html"
             )));
         }
-        let arrows = || if args.flows { load().map(Some) } else { Ok(None) };
-        let name = workload.name();
-        let chrome = chrome.map(|output| Ok(Export::new(Chrome::default(), output, &name, machine, arrows()?)));
-        let chrome = chrome.transpose().map_err(|error: RunError| Failure::from(error))?;
-        let perfetto = perfetto.map(|output| Ok(Export::new(Perfetto::default(), output, &name, machine, arrows()?)));
-        let perfetto = perfetto.transpose().map_err(|error: RunError| Failure::from(error))?;
+        let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
+        let chrome = chrome.map(|output| Export::new(Chrome::default(), output, &name, machine, arrows.cloned()));
+        let perfetto = perfetto.map(|output| Export::new(Perfetto::default(), output, &name, machine, arrows.cloned()));
         let mut journal = Journal::new();
-        let needs_graph = critical_path.is_some() && graph.is_none();
+        let needs_static_path = critical_path.is_some();
         let path = (html.is_some() || critical_path.is_some())
             .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
         let has_lists = schedule.is_some() || chrome.is_some() || perfetto.is_some();
@@ -122,7 +120,8 @@ impl Reports {
             html,
             dot,
             graph,
-            needs_graph,
+            static_path: None,
+            needs_static_path,
         })
     }
 
@@ -133,14 +132,14 @@ impl Reports {
         machine: &Machine,
         run: impl FnOnce(&mut Journal) -> Result<Report, Failure>,
     ) -> Result<Report, Failure> {
-        let Reports { journal, graph, needs_graph, .. } = self;
-        if !*needs_graph {
+        let Reports { journal, static_path, needs_static_path, .. } = self;
+        if !*needs_static_path {
             return run(journal);
         }
         std::thread::scope(|scope| {
-            let loading = scope.spawn(|| Graph::load(workload, machine));
+            let loading = scope.spawn(|| StaticPath::load(workload, machine));
             let report = run(journal)?;
-            *graph = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            *static_path = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             Ok(report)
         })
     }
@@ -182,12 +181,11 @@ impl Reports {
             chrome.map_or(Ok(()), |export| finish(&args.chrome, export.finish()))?;
             perfetto.map_or(Ok(()), |export| finish(&args.perfetto, export.finish()))?;
         }
-        let Some(graph) = self.graph else { return Ok(()) };
-        if let Some(mut output) = self.dot {
+        if let (Some(mut output), Some(graph)) = (self.dot, self.graph) {
             finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
         }
-        if let Some(rows) = rows {
-            finish(&args.critical_path, rows.finish(&graph))?;
+        if let (Some(rows), Some(path)) = (rows, self.static_path) {
+            finish(&args.critical_path, rows.finish(&path))?;
         }
         Ok(())
     }

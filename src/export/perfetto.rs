@@ -11,7 +11,7 @@ use std::io::{self, Write};
 pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let Subject { program, machine, .. } = subject;
     let graph = Graph::load(*program, machine).map_err(io::Error::other)?;
-    let export = Export::new(Perfetto::default(), Vec::new(), &program.name(), machine, Some(graph));
+    let export = Export::new(Perfetto::default(), Vec::new(), &program.name(), machine, Some(graph.into()));
     let (run, export, _) = read_along(export, |journal| simulate(*program, machine, journal));
     run.map_err(io::Error::other)?;
     output.write_all(&export.finish()?)

@@ -1,4 +1,4 @@
-//! Chains of steps, each with the one that led to it; chains that nobody can reach any more are forgotten at once.
+//! Chains of steps, each with the one that led to it; chains that nobody can reach any more are forgotten now and then.
 //!
 //! ```text
 //! root ◀─ submit ◀─ run a ◀─ complete ◀─ run b ◀─ …      every step ends where the next begins
@@ -6,8 +6,9 @@
 //!                     └───── run c                         chains share their beginnings
 //! ```
 //!
-//! What all chains share can no longer change. It is handed on now and then and the last step of it becomes the root, so that
-//! what is kept is bounded by what is in flight.
+//! Steps are only appended, so that a step stands behind the one that led to it. [`Chains::tidy`] drops what no keeper leads back
+//! to. What all chains share can no longer change: it is handed on, and the last step of it becomes the root, so that what is
+//! kept is bounded by what is in flight.
 
 use super::blame::Blame;
 use crate::id::{Symbol, TaskId, WorkerId};
@@ -37,7 +38,7 @@ pub(super) enum Via {
     Again,
 }
 
-/// The end of a chain, and why the next step waits for it. Whoever keeps one owns a reference to its step.
+/// The end of a chain, and why the next step waits for it. [`Chains::tidy`] must be shown all that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
     step: u32,
@@ -80,8 +81,6 @@ pub(super) struct Step {
     /// Why this step waited for its parent.
     pub(super) via: Via,
     parent: u32,
-    /// Keepers and children; 0 when its place is vacant.
-    refs: u32,
 }
 
 impl Step {
@@ -96,7 +95,6 @@ impl Step {
             activity,
             via: cause.via,
             parent: cause.step,
-            refs: 1,
         }
     }
 
@@ -119,23 +117,31 @@ impl Step {
     }
 }
 
-/// All steps that can still be reached.
+/// Place of the last step that all chains share, as far as was looked; before the first look, the start of the run.
+const ROOT: u32 = 0;
+
+/// What all chains begin with.
+pub(super) const BEGINNING: Cause = Cause { step: ROOT, via: Via::Continues };
+
+/// All steps that can still be reached, and those that came to nothing since the last look.
 pub(super) struct Chains {
     steps: Vec<Step>,
-    vacant: Vec<u32>,
-    /// The last step that all chains share, as far as was looked; before the first one, the start of the run.
-    root: u32,
+    /// Made use of by every look.
+    uses: Vec<Use>,
+}
+
+/// Who refers to a step.
+#[derive(Clone, Copy)]
+struct Use {
+    /// Keepers and steps that follow it; afterwards its new place.
+    count: u32,
+    /// A step that follows it, or [`NOTHING`].
+    next: u32,
 }
 
 impl Chains {
     pub(super) fn new() -> Chains {
-        let start = Step { refs: 0, ..Step::new(NOTHING, Activity::Run, 0, Subject::default()) };
-        Chains { steps: vec![start], vacant: Vec::new(), root: 0 }
-    }
-
-    /// What all chains begin with; the caller owns it.
-    pub(super) fn root(&mut self) -> Cause {
-        self.hold(Cause { step: self.root, via: Via::Continues })
+        Chains { steps: vec![Step::new(NOTHING, Activity::Run, 0, Subject::default())], uses: Vec::new() }
     }
 
     /// When a chain ends.
@@ -144,54 +150,14 @@ impl Chains {
         if cause.is_nothing() { 0 } else { self.steps[cause.step as usize].to }
     }
 
-    /// One more keeper.
-    #[inline]
-    pub(super) fn hold(&mut self, cause: Cause) -> Cause {
-        if !cause.is_nothing() {
-            self.steps[cause.step as usize].refs += 1;
-        }
-        cause
-    }
-
-    /// One keeper less.
-    #[inline]
-    pub(super) fn release(&mut self, cause: Cause) {
-        if cause.is_nothing() {
-            return;
-        }
-        let mut index = cause.step;
-        loop {
-            let step = &mut self.steps[index as usize];
-            step.refs -= 1;
-            if step.refs > 0 || index == self.root {
-                return;
-            }
-            self.vacant.push(index);
-            index = step.parent;
-        }
-    }
-
-    /// Puts `new`, which the caller owns, into `place`.
-    #[inline]
-    pub(super) fn replace(&mut self, place: &mut Cause, new: Cause) {
-        let old = std::mem::replace(place, new);
-        self.release(old);
-    }
-
-    /// A chain with one more step up to `to`; takes over the caller's reference.
+    /// A chain with one more step up to `to`.
     #[inline]
     pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
-        let cause = if cause.is_nothing() { self.root() } else { cause };
+        let cause = if cause.is_nothing() { BEGINNING } else { cause };
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
-        let step = Step::new(cause, activity, to, subject);
-        let index = if let Some(index) = self.vacant.pop() {
-            self.steps[index as usize] = step;
-            index
-        } else {
-            self.steps.push(step);
-            let index = u32::try_from(self.steps.len() - 1).ok().filter(|&index| index != NOTHING.step);
-            index.expect("fewer than 2^32 - 1 steps are alive")
-        };
+        let index = self.steps.len() as u32;
+        assert!(index < NOTHING.step, "fewer than 2^32 - 1 steps are kept");
+        self.steps.push(Step::new(cause, activity, to, subject));
         Cause { step: index, via: Via::Continues }
     }
 
@@ -201,50 +167,81 @@ impl Chains {
         &mut self.steps[cause.step as usize]
     }
 
-    /// Hands on the steps that all chains share, in order, each with its beginning; `chain` is any of them. Its own last step is
-    /// kept, because it may still change.
-    pub(super) fn settle(&mut self, chain: Cause, mut hand_on: impl FnMut(u64, &Step)) {
-        let steps = self.steps_of(chain);
-        for &index in steps.split_last().map_or(&[][..], |(_, before)| before) {
-            let root = &mut self.steps[self.root as usize];
-            // The step behind the root refers to it; who else does begins there.
-            if root.refs > 1 {
-                return;
+    /// Drops all steps that no keeper leads back to. Those that all chains share are handed on in order, each with its beginning;
+    /// a step that nothing follows yet may still change and is kept. `keepers` shows every cause that is kept, each time alike.
+    pub(super) fn tidy<K>(
+        &mut self,
+        keepers: &mut K,
+        each: impl Fn(&mut K, &mut dyn FnMut(&mut Cause)),
+        mut hand_on: impl FnMut(u64, &Step),
+    ) {
+        let Chains { steps, uses } = self;
+        uses.clear();
+        uses.resize(steps.len(), Use { count: 0, next: NOTHING.step });
+        each(keepers, &mut |cause| {
+            if !cause.is_nothing() {
+                uses[cause.step as usize].count += 1;
             }
-            root.refs = 0;
-            let from = root.to;
-            self.vacant.push(self.root);
-            self.root = index;
-            hand_on(from, &self.steps[index as usize]);
+        });
+        for index in (1..steps.len()).rev() {
+            if uses[index].count > 0 {
+                let before = &mut uses[steps[index].parent as usize];
+                *before = Use { count: before.count + 1, next: index as u32 };
+            }
         }
+        let mut root = ROOT as usize;
+        while let Use { count: 1, next } = uses[root]
+            && next != NOTHING.step
+            && uses[next as usize].next != NOTHING.step
+        {
+            hand_on(steps[root].to, &steps[next as usize]);
+            uses[root].count = 0;
+            root = next as usize;
+        }
+        close_up(steps, uses, root);
+        each(keepers, &mut |cause| {
+            if !cause.is_nothing() {
+                cause.step = uses[cause.step as usize].count;
+            }
+        });
     }
 
     /// Hands on the steps of a chain that were not handed on before.
     pub(super) fn finish(&self, chain: Cause, mut hand_on: impl FnMut(u64, &Step)) {
-        let mut from = self.steps[self.root as usize].to;
-        for index in self.steps_of(chain) {
+        let mut indices = Vec::new();
+        let mut index = if chain.is_nothing() { ROOT } else { chain.step };
+        while index != ROOT {
+            indices.push(index);
+            index = self.steps[index as usize].parent;
+        }
+        let mut from = self.steps[ROOT as usize].to;
+        for &index in indices.iter().rev() {
             let step = &self.steps[index as usize];
             hand_on(from, step);
             from = step.to;
         }
     }
 
-    /// The steps of a chain behind the root, the first one first.
-    fn steps_of(&self, chain: Cause) -> Vec<u32> {
-        let mut indices = Vec::new();
-        let mut index = if chain.is_nothing() { self.root } else { chain.step };
-        while index != self.root {
-            indices.push(index);
-            index = self.steps[index as usize].parent;
-        }
-        indices.reverse();
-        indices
-    }
-
-    /// Steps that are kept.
+    /// Steps that are kept, and those that were not looked at yet.
     pub(super) fn len(&self) -> usize {
-        self.steps.len() - self.vacant.len()
+        self.steps.len()
     }
+}
+
+/// Moves the steps in use together, `root` to the front; leaves their new places in `uses`.
+fn close_up(steps: &mut Vec<Step>, uses: &mut [Use], root: usize) {
+    steps[ROOT as usize] = steps[root];
+    uses[root].count = ROOT;
+    let mut length = 1;
+    for index in root + 1..steps.len() {
+        if uses[index].count > 0 {
+            let step = steps[index];
+            steps[length] = Step { parent: uses[step.parent as usize].count, ..step };
+            uses[index].count = length as u32;
+            length += 1;
+        }
+    }
+    steps.truncate(length);
 }
 
 #[cfg(test)]
@@ -261,55 +258,53 @@ mod tests {
         spans
     }
 
+    /// Tidies up with these keepers; returns what was handed on.
+    fn tidy<const N: usize>(chains: &mut Chains, mut kept: [&mut Cause; N]) -> Vec<(u64, u64)> {
+        let mut settled = Vec::new();
+        let each = |kept: &mut [&mut Cause; N], visit: &mut dyn FnMut(&mut Cause)| {
+            kept.iter_mut().for_each(|cause| visit(cause));
+        };
+        chains.tidy(&mut kept, each, |from, step| settled.push((from, step.to)));
+        settled
+    }
+
     #[test]
     fn what_nobody_keeps_is_forgotten_and_shared_beginnings_stay() {
         let mut chains = Chains::new();
-        let root = chains.root();
-        let a = grow(&mut chains, root, 5);
-        let kept = chains.hold(a);
-        let b = grow(&mut chains, a, 9);
-        let c = grow(&mut chains, kept, 7);
-        assert_eq!((chains.len(), chains.end(b), chains.end(c)), (4, 9, 7));
-        chains.release(b);
-        assert_eq!(chains.len(), 3);
-        assert_eq!(spans(&chains, c), [(0, 5), (5, 7)]);
-        chains.release(c);
+        let a = grow(&mut chains, BEGINNING, 5);
+        let mut b = grow(&mut chains, a, 9);
+        let mut c = grow(&mut chains, a, 7);
+        assert_eq!(tidy(&mut chains, [&mut b, &mut c, &mut NOTHING.clone()]), [(0, 5)]);
+        assert_eq!((chains.len(), chains.end(b), chains.end(c)), (3, 9, 7));
+        assert!(tidy(&mut chains, [&mut c]).is_empty(), "nothing follows it yet");
+        assert_eq!((chains.len(), spans(&chains, c)), (2, vec![(5, 7)]));
+        assert!(tidy(&mut chains, []).is_empty());
         assert_eq!(chains.len(), 1);
-        let root = chains.root();
-        assert_eq!(grow(&mut chains, root, 1).step, 1, "vacant places are used again");
     }
 
     #[test]
     fn what_all_share_is_handed_on_and_what_forks_is_kept() {
         let mut chains = Chains::new();
-        let root = chains.root();
-        let a = grow(&mut chains, root, 5);
+        let a = grow(&mut chains, BEGINNING, 5);
         let b = grow(&mut chains, a, 6);
-        let fork = chains.hold(b);
-        let c = grow(&mut chains, b, 8);
-        let other = grow(&mut chains, fork, 9);
-        let mut settled = Vec::new();
-        chains.settle(c, |from, step| settled.push((from, step.to)));
-        assert_eq!(settled, [(0, 5), (5, 6)]);
+        let mut c = grow(&mut chains, b, 8);
+        let mut other = grow(&mut chains, b, 9);
+        assert_eq!(tidy(&mut chains, [&mut c, &mut other]), [(0, 5), (5, 6)]);
         assert_eq!((spans(&chains, c), spans(&chains, other)), (vec![(6, 8)], vec![(6, 9)]));
-        chains.release(other);
-        let d = grow(&mut chains, c, 10);
-        chains.settle(d, |from, step| settled.push((from, step.to)));
-        assert_eq!(settled, [(0, 5), (5, 6), (6, 8)], "the last step may still change");
-        assert_eq!(chains.len(), 2);
+        let mut d = grow(&mut chains, c, 10);
+        assert_eq!(tidy(&mut chains, [&mut d]), [(6, 8)], "the last step may still change");
+        assert_eq!((chains.len(), spans(&chains, d)), (2, vec![(8, 10)]));
     }
 
     #[test]
     fn who_keeps_the_start_keeps_everything() {
         let mut chains = Chains::new();
-        let (root, start) = (chains.root(), chains.root());
-        let a = grow(&mut chains, root, 5);
-        let b = grow(&mut chains, a, 6);
-        chains.settle(b, |from, step| panic!("{from} to {} is not shared", step.to));
-        chains.release(start);
-        let mut settled = 0;
-        chains.settle(b, |_, _| settled += 1);
-        assert_eq!(settled, 1);
+        let mut start = BEGINNING;
+        let a = grow(&mut chains, start, 5);
+        let mut b = grow(&mut chains, a, 6);
+        assert!(tidy(&mut chains, [&mut start, &mut b]).is_empty());
+        assert_eq!((chains.len(), spans(&chains, b)), (3, vec![(0, 5), (5, 6)]));
+        assert_eq!(tidy(&mut chains, [&mut b]), [(0, 5)]);
     }
 
     #[test]
@@ -323,8 +318,7 @@ mod tests {
         };
         for subject in [Subject::default(), whole, Subject { worker: None, ..whole }] {
             let mut chains = Chains::new();
-            let root = chains.root();
-            let cause = chains.extend(root, Activity::Run, 1, subject);
+            let cause = chains.extend(BEGINNING, Activity::Run, 1, subject);
             assert_eq!(chains.last_mut(cause).subject(), subject);
         }
     }

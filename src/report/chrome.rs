@@ -3,6 +3,7 @@
 use super::export::{Counter, Form, Lane, Slice, worker_names};
 use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
+use super::stamp::Stamp;
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeMap;
@@ -39,43 +40,28 @@ struct Columns {
     counter: Digits,
 }
 
-/// A text that is written again and again: in one piece where it is short.
-#[derive(Clone)]
-enum Stamp {
-    Short([u8; Stamp::SHORT], usize),
-    Long(Box<[u8]>),
-}
-
-impl Stamp {
-    const SHORT: usize = 64;
-
-    fn new(text: &[u8]) -> Stamp {
-        let mut short = [0; Stamp::SHORT];
-        match short.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text);
-                Stamp::Short(short, text.len())
-            }
-            None => Stamp::Long(text.into()),
-        }
-    }
-
-    /// Begins a line with the text.
+impl Columns {
+    /// A slice from its moment on, up to its label if it has one.
     #[inline(always)]
-    fn line<W: Write>(&self, pen: &mut Pen<W>, write: impl FnOnce(&mut Line<'_, ROOM>)) {
-        let short = match self {
-            Stamp::Short(text, length) => Some((text, *length)),
-            Stamp::Long(text) => {
-                pen.text(text);
-                None
+    fn put(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
+        micros(line, &mut self.from, slice.from);
+        line.literal(b",\"dur\":");
+        micros(line, &mut Digits::default(), slice.to - slice.from);
+        let Some(task) = slice.task else { return line.byte(b'}') };
+        line.literal(b",\"args\":{\"task\":");
+        line.digits(&mut self.task, task.0);
+        if let Some(block) = &slice.block {
+            line.literal(b",\"block\":");
+            line.number(block.block.into());
+            line.literal(b",\"submit\":");
+            line.digits(&mut self.submit, block.submit);
+            line.literal(b",\"ready\":");
+            line.digits(&mut self.ready, block.ready);
+            if block.label.is_some() {
+                return line.literal(b",\"label\":");
             }
-        };
-        pen.line(|line| {
-            if let Some((text, length)) = short {
-                line.beginning(text, length);
-            }
-            write(line);
-        });
+        }
+        line.literal(b"}}");
     }
 }
 
@@ -141,44 +127,25 @@ impl Form for Chrome {
         std::mem::take(out)
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let index = slice.name_id as usize;
         if index >= self.names.len() {
             self.names.resize(index + 1, None);
         }
         let head = self.names[index].get_or_insert_with(|| slice_head(slice));
-        let Columns { from, task: tasks, submit, ready, .. } = &mut self.columns;
-        head.line(pen, |line| {
-            match slice.lane {
-                Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
-                    Stamp::Short(text, length) => line.beginning(text, *length),
-                    Stamp::Long(_) => unreachable!("numbers of a place are short"),
-                },
-                Lane::Orchestrator => place(line, ORCHESTRATOR, 0),
-                Lane::Scheduler(thread) => place(line, SCHEDULER, thread),
-            }
-            micros(line, from, slice.from);
-            line.literal(b",\"dur\":");
-            micros(line, &mut Digits::default(), slice.to - slice.from);
-            line.literal(b",\"args\":{");
-            if let Some(task) = slice.task {
-                line.literal(b"\"task\":");
-                line.digits(tasks, task.0);
-            }
-            if let Some(block) = &slice.block {
-                line.literal(b",\"block\":");
-                line.number(block.block.into());
-                line.literal(b",\"submit\":");
-                line.digits(submit, block.submit);
-                line.literal(b",\"ready\":");
-                line.digits(ready, block.ready);
-                if block.label.is_some() {
-                    return line.literal(b",\"label\":");
-                }
-            }
-            line.literal(b"}}");
-        });
+        let mut line = head.begin(pen);
+        match slice.lane {
+            Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
+                Stamp::Short(text, length) => line.beginning(text, *length),
+                Stamp::Long(_) => unreachable!("numbers of a place are short"),
+            },
+            Lane::Orchestrator => place(&mut line, ORCHESTRATOR, 0),
+            Lane::Scheduler(thread) => place(&mut line, SCHEDULER, thread),
+        }
+        self.columns.put(&mut line, slice);
+        let length = line.length();
+        pen.advance(length);
         if let Some(label) = slice.block.and_then(|block| block.label) {
             quoted(pen, label);
         }
@@ -206,7 +173,7 @@ impl Form for Chrome {
 fn counter_head(name: &str) -> Stamp {
     let mut head = b",\n{\"name\":".to_vec();
     text(&mut head, name);
-    let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"tid\":0,\"ts\":");
+    let _ = write!(head, ",\"ph\":\"C\",\"pid\":{COUNTERS},\"ts\":");
     Stamp::new(&head)
 }
 
@@ -229,7 +196,7 @@ fn micros(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
     line.digits(whole, nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {
-        line.literal(&[b'.', b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8]);
+        line.thousandths(rest as u32);
     }
 }
 

@@ -5,14 +5,14 @@
 //! the window and not with the run.
 
 use super::blame::{Blame, PathStep};
-use super::causes::{Activity, Cause, Chains, NOTHING, Step, Subject, Via};
-use crate::engine::journal::{Names, Needs, Reader, Submitted};
+use super::causes::{Activity, BEGINNING, Cause, Chains, NOTHING, Step, Subject, Via};
+use crate::engine::journal::{DoneJob, Names, Needs, Reader, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
-use crate::id::{TaskId, TaskType};
+use crate::id::TaskType;
 use crate::window::SlotRef;
 use std::collections::VecDeque;
 
-/// Steps that are kept before the first look for those that all chains share.
+/// Steps that are kept before the first look for those that nobody needs and those that all chains share.
 const FEW_STEPS: usize = 1 << 16;
 
 /// Takes the steps of a path, from cycle 0 to the makespan.
@@ -30,6 +30,14 @@ impl Steps for Vec<PathStep> {
 /// A reader of a journal that finds the critical path of a run.
 pub struct PathRecorder<S> {
     chains: Chains,
+    keepers: Keepers,
+    /// Steps kept at which the next look for others pays.
+    next_look: usize,
+    path: Path<S>,
+}
+
+/// Everything that can still lead to something.
+struct Keepers {
     /// What is told now is an effect of this; `None` when the policy acts by itself.
     effect: Option<Effect>,
     orchestrator: Cause,
@@ -44,9 +52,84 @@ pub struct PathRecorder<S> {
     running: Vec<(SchedulerJob, Cause)>,
     /// The block that ends last.
     last: Cause,
-    /// Steps kept at which the next look for shared ones pays.
-    next_look: usize,
-    path: Path<S>,
+}
+
+impl Keepers {
+    fn each(&mut self, visit: &mut dyn FnMut(&mut Cause)) {
+        let Keepers { effect, orchestrator, consumption, slots, workers, placement, queue, running, last } = self;
+        [orchestrator, consumption, placement, last].into_iter().for_each(&mut *visit);
+        if let Some(effect) = effect {
+            visit(&mut effect.cause);
+        }
+        for slot in slots {
+            visit(&mut slot.admitted);
+            visit(&mut slot.ready);
+        }
+        for worker in workers {
+            visit(&mut worker.free);
+            visit(&mut worker.block);
+        }
+        queue.iter_mut().for_each(|(cause, _)| visit(cause));
+        running.iter_mut().for_each(|(_, cause)| visit(cause));
+    }
+
+    /// A worker that was free before any waiting task became READY is never what such a task waits for. Forgets why, so that a
+    /// worker without work does not keep old chains alive.
+    fn forget_idle_workers(&mut self, chains: &Chains) {
+        let ready = self.slots.iter().filter(|slot| !slot.ready.is_nothing()).map(|slot| chains.end(slot.ready));
+        let oldest = ready.min().unwrap_or(u64::MAX);
+        for worker in &mut self.workers {
+            if chains.end(worker.free) <= oldest {
+                worker.free = NOTHING;
+            }
+        }
+    }
+
+    #[inline]
+    fn slot(&mut self, slot: SlotRef) -> &mut SlotCauses {
+        let index = slot as usize;
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, SlotCauses { admitted: NOTHING, ready: NOTHING });
+        }
+        &mut self.slots[index]
+    }
+
+    #[inline]
+    fn worker(&mut self, worker: u32) -> &mut WorkerCauses {
+        let index = worker as usize;
+        if index >= self.workers.len() {
+            let idle = WorkerCauses { free: NOTHING, block: NOTHING, crew: [0; 3], crew_size: 0 };
+            self.workers.resize(index + 1, idle);
+        }
+        &mut self.workers[index]
+    }
+
+    /// Why a job is queued; what led to it is not kept any longer.
+    #[inline(always)]
+    fn why_queued(&mut self, job: &DoneJob) -> Cause {
+        match (job.kind, job.worker) {
+            (JobKind::Admit, _) => self.orchestrator,
+            (JobKind::Dispatch, _) => std::mem::replace(&mut self.placement, NOTHING),
+            (JobKind::Complete, Some(leader)) => std::mem::replace(&mut self.worker(leader.0).block, NOTHING),
+            (JobKind::Complete, None) => std::mem::replace(&mut self.slot(job.slot).ready, NOTHING),
+        }
+    }
+
+    /// What is told next is an effect of a job.
+    #[inline(always)]
+    fn take_effect(&mut self, job: &DoneJob, cause: Cause) {
+        match (job.kind, job.worker) {
+            (JobKind::Admit, _) => self.slot(job.slot).admitted = cause,
+            (JobKind::Complete, Some(leader)) => {
+                let WorkerCauses { crew, crew_size, .. } = *self.worker(leader.0);
+                for &worker in &crew[..crew_size] {
+                    self.worker(worker).free = cause.via(Via::Worker);
+                }
+            }
+            (JobKind::Complete, None) | (JobKind::Dispatch, _) => {}
+        }
+        self.effect = Some(Effect { cause, job: Some(*job) });
+    }
 }
 
 /// The path as far as it is certain.
@@ -87,7 +170,7 @@ impl<S: Steps> Path<S> {
 #[derive(Clone, Copy)]
 struct Effect {
     cause: Cause,
-    job: Option<SchedulerJob>,
+    job: Option<DoneJob>,
 }
 
 #[derive(Clone, Copy)]
@@ -110,12 +193,9 @@ impl<S: Steps> PathRecorder<S> {
     /// Before the run; `steps` takes the path.
     #[must_use]
     pub fn new(steps: S) -> PathRecorder<S> {
-        let mut chains = Chains::new();
-        let orchestrator = chains.root();
-        PathRecorder {
-            chains,
+        let keepers = Keepers {
             effect: None,
-            orchestrator,
+            orchestrator: BEGINNING,
             consumption: NOTHING,
             slots: Vec::new(),
             workers: Vec::new(),
@@ -123,82 +203,28 @@ impl<S: Steps> PathRecorder<S> {
             queue: VecDeque::new(),
             running: Vec::new(),
             last: NOTHING,
-            next_look: FEW_STEPS,
-            path: Path { steps, open: Vec::new() },
-        }
+        };
+        let path = Path { steps, open: Vec::new() };
+        PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, path }
     }
 
     /// Tells the rest of the path after the run.
     #[must_use]
     pub fn finish(mut self, names: &Names) -> S {
-        self.chains.finish(self.last, |from, step| self.path.add(from, step, names));
+        self.chains.finish(self.keepers.last, |from, step| self.path.add(from, step, names));
         self.path.close(Blame::Compute, names);
         self.path.steps
     }
 
-    /// A worker that was free before any waiting task became READY is never what such a task waits for. Forgets why, so that a
-    /// worker without work does not keep old chains alive.
-    fn forget_idle_workers(&mut self) {
-        let ready = self.slots.iter().filter(|slot| !slot.ready.is_nothing()).map(|slot| self.chains.end(slot.ready));
-        let oldest = ready.min().unwrap_or(u64::MAX);
-        for worker in &mut self.workers {
-            if self.chains.end(worker.free) <= oldest {
-                self.chains.replace(&mut worker.free, NOTHING);
-            }
-        }
-    }
-
-    #[inline]
-    fn slot(&mut self, slot: SlotRef) -> &mut SlotCauses {
-        let index = slot as usize;
-        if index >= self.slots.len() {
-            self.slots.resize(index + 1, SlotCauses { admitted: NOTHING, ready: NOTHING });
-        }
-        &mut self.slots[index]
-    }
-
-    #[inline]
-    fn worker(&mut self, worker: u32) -> &mut WorkerCauses {
-        let index = worker as usize;
-        if index >= self.workers.len() {
-            let idle = WorkerCauses { free: NOTHING, block: NOTHING, crew: [0; 3], crew_size: 0 };
-            self.workers.resize(index + 1, idle);
-        }
-        &mut self.workers[index]
-    }
-
-    /// What is told next is an effect of `new`, which the caller owns.
-    #[inline]
-    fn set_effect(&mut self, new: Option<Effect>) {
-        if let Some(old) = std::mem::replace(&mut self.effect, new) {
-            self.chains.release(old.cause);
-        }
-    }
-
-    /// The wait of a task from its admission to now, for which `blame` is to blame; the caller owns it.
+    /// The wait of a task from its admission to now, for which `blame` is to blame.
     fn since_admission(&mut self, slot: SlotRef, blame: Blame, now: u64) -> Option<Cause> {
-        let admitted = self.slot(slot).admitted;
-        if admitted.is_nothing() {
-            return None;
-        }
-        let admitted = self.chains.hold(admitted);
-        Some(self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
-    }
-
-    /// Why a job is queued; takes over what led to it.
-    #[inline]
-    fn why_queued(&mut self, job: &SchedulerJob) -> Cause {
-        match (job.kind, job.worker) {
-            (JobKind::Admit, _) => self.chains.hold(self.orchestrator),
-            (JobKind::Dispatch, _) => std::mem::replace(&mut self.placement, NOTHING),
-            (JobKind::Complete, Some(leader)) => std::mem::replace(&mut self.worker(leader.0).block, NOTHING),
-            (JobKind::Complete, None) => std::mem::replace(&mut self.slot(job.slot).ready, NOTHING),
-        }
+        let admitted = self.keepers.slot(slot).admitted;
+        (!admitted.is_nothing()).then(|| self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
     }
 
     #[inline]
     fn begin(&mut self, job: &SchedulerJob, cost: u64, now: u64) {
-        let (mut cause, queued) = self.queue.pop_front().expect("a job is queued before it begins");
+        let (mut cause, queued) = self.keepers.queue.pop_front().expect("a job is queued before it begins");
         let subject = Subject { task: Some(job.task), ..Subject::default() };
         if now > queued {
             cause = self.chains.extend(cause, Activity::Other(Blame::Queue), now, subject);
@@ -211,37 +237,15 @@ impl<S: Steps> PathRecorder<S> {
             };
             cause = self.chains.extend(cause, Activity::Other(blame), now.saturating_add(cost), subject);
         }
-        self.running.push((*job, cause));
+        self.keepers.running.push((*job, cause));
     }
 
     /// A job that began takes effect.
     #[inline]
     fn end(&mut self, job: &SchedulerJob) {
-        let running = self.running.iter().position(|(running, _)| running == job);
-        let (_, cause) = self.running.swap_remove(running.expect("a job begins before it is done"));
-        self.take_effect(job, cause);
-    }
-
-    /// What is told next is an effect of a job; takes over what led to it.
-    #[inline]
-    fn take_effect(&mut self, job: &SchedulerJob, cause: Cause) {
-        match (job.kind, job.worker) {
-            (JobKind::Admit, _) => {
-                let admitted = self.chains.hold(cause);
-                let old = std::mem::replace(&mut self.slot(job.slot).admitted, admitted);
-                self.chains.release(old);
-            }
-            (JobKind::Complete, Some(leader)) => {
-                let WorkerCauses { crew, crew_size, .. } = *self.worker(leader.0);
-                for &worker in &crew[..crew_size] {
-                    let free = self.chains.hold(cause.via(Via::Worker));
-                    let old = std::mem::replace(&mut self.worker(worker).free, free);
-                    self.chains.release(old);
-                }
-            }
-            (JobKind::Complete, None) | (JobKind::Dispatch, _) => {}
-        }
-        self.set_effect(Some(Effect { cause, job: Some(*job) }));
+        let running = self.keepers.running.iter().position(|(running, _)| running == job);
+        let (_, cause) = self.keepers.running.swap_remove(running.expect("a job begins before it is done"));
+        self.keepers.take_effect(&job.into(), cause);
     }
 }
 
@@ -262,85 +266,72 @@ impl<S: Steps> Reader for PathRecorder<S> {
 
     #[inline]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
-        let Some(Effect { cause, job: Some(job) }) = self.effect else { return };
+        let Some(Effect { mut cause, job: Some(job) }) = self.keepers.effect else { return };
         let leader = job.worker.map_or(row.worker.0, |leader| leader.0);
         if row.worker.0 == leader {
             let subject =
                 Subject { task: Some(row.task), worker: Some(row.worker), name: row.name, kernel: row.kernel };
-            let mut cause = self.chains.hold(cause);
             if row.start > self.chains.end(cause) {
                 let pickup = Subject { name: None, kernel: None, ..subject };
                 cause = self.chains.extend(cause, Activity::Other(Blame::Pickup), row.start, pickup);
             }
-            let block = self.chains.extend(cause, Activity::Run, row.end, subject);
-            let old = std::mem::replace(&mut self.worker(leader).block, block);
-            self.chains.release(old);
+            self.keepers.worker(leader).block = self.chains.extend(cause, Activity::Run, row.end, subject);
         }
-        let block = self.worker(leader).block;
+        let block = self.keepers.worker(leader).block;
         let step = self.chains.last_mut(block);
         if row.end > step.to {
             step.lasts_on(row.worker, row.end);
         }
-        if row.end > self.chains.end(self.last) || row.worker.0 == leader && self.chains.end(self.last) == 0 {
-            let block = self.chains.hold(block);
-            let old = std::mem::replace(&mut self.last, block);
-            self.chains.release(old);
+        let last = self.chains.end(self.keepers.last);
+        if row.end > last || row.worker.0 == leader && last == 0 {
+            self.keepers.last = block;
         }
     }
 
     #[inline]
     fn submitted(&mut self, submitted: &Submitted<'_>, _now: u64) {
-        let old = std::mem::replace(&mut self.slot(submitted.slot).admitted, NOTHING);
-        self.chains.release(old);
+        self.keepers.slot(submitted.slot).admitted = NOTHING;
     }
 
     #[inline]
     fn consumed(&mut self) {
-        let new = self.effect.map_or(NOTHING, |effect| self.chains.hold(effect.cause));
-        self.chains.replace(&mut self.consumption, new);
+        self.keepers.consumption = self.keepers.effect.map_or(NOTHING, |effect| effect.cause);
     }
 
     #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, _kind: TaskType, now: u64) {
-        let cause = match self.effect {
-            Some(Effect { cause, job }) => {
-                let cause = self.chains.hold(cause);
-                match job {
-                    Some(job) if job.task != task => cause.via(Via::Dependency),
-                    Some(job) if job.kind == JobKind::Complete => cause.via(Via::Again),
-                    _ => cause,
-                }
-            }
-            None => self.since_admission(slot, Blame::Policy, now).unwrap_or_else(|| self.chains.root()),
+    fn ready(&mut self, slot: SlotRef, _kind: TaskType, now: u64) {
+        let ready = match self.keepers.effect {
+            Some(Effect { cause, job }) => match job {
+                Some(job) if job.slot != slot => cause.via(Via::Dependency),
+                Some(job) if job.kind == JobKind::Complete => cause.via(Via::Again),
+                _ => cause,
+            },
+            None => self.since_admission(slot, Blame::Policy, now).unwrap_or(BEGINNING),
         };
-        let old = std::mem::replace(self.slot(slot), SlotCauses { admitted: NOTHING, ready: cause });
-        self.chains.release(old.ready);
-        self.chains.release(old.admitted);
+        *self.keepers.slot(slot) = SlotCauses { admitted: NOTHING, ready };
     }
 
     #[inline]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        let ready = self.slot(placed.slot).ready;
-        let mut chosen = ready;
-        if self.chains.end(ready) < now {
+        let mut chosen = self.keepers.slot(placed.slot).ready;
+        let mut end = self.chains.end(chosen);
+        if end < now {
             for &worker in placed.crew {
-                let free = self.worker(worker).free;
-                if self.chains.end(free) > self.chains.end(chosen) {
-                    chosen = free;
+                let free = self.keepers.worker(worker).free;
+                if self.chains.end(free) > end {
+                    (chosen, end) = (free, self.chains.end(free));
                 }
             }
         }
-        chosen = self.chains.hold(chosen);
-        if self.chains.end(chosen) < now {
+        if end < now {
             let subject = Subject { task: Some(placed.task), ..Subject::default() };
             chosen = self.chains.extend(chosen, Activity::Other(Blame::Policy), now, subject);
         }
-        self.chains.replace(&mut self.placement, chosen);
+        self.keepers.placement = chosen;
         if placed.is_last {
-            let ready = std::mem::replace(&mut self.slot(placed.slot).ready, NOTHING);
-            self.chains.release(ready);
+            self.keepers.slot(placed.slot).ready = NOTHING;
         }
-        let leader = self.worker(placed.crew[0]);
+        let leader = self.keepers.worker(placed.crew[0]);
         leader.crew[..placed.crew.len()].copy_from_slice(placed.crew);
         leader.crew_size = placed.crew.len();
     }
@@ -349,9 +340,9 @@ impl<S: Steps> Reader for PathRecorder<S> {
     fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
         match step {
             JobStep::Queued => {
-                let cause = self.why_queued(job);
+                let cause = self.keepers.why_queued(&job.into());
                 debug_assert_eq!(self.chains.end(cause), now, "{job:?} is queued by what just happened");
-                self.queue.push_back((cause, now));
+                self.keepers.queue.push_back((cause, now));
             }
             JobStep::Begun(cost) | JobStep::Joined(cost) => self.begin(job, cost, now),
             JobStep::Done => self.end(job),
@@ -360,42 +351,42 @@ impl<S: Steps> Reader for PathRecorder<S> {
 
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        debug_assert_eq!(self.chains.end(self.orchestrator), from, "the orchestrator is never without a phase");
+        let Keepers { orchestrator, consumption, .. } = &mut self.keepers;
+        debug_assert_eq!(self.chains.end(*orchestrator), from, "the orchestrator is never without a phase");
         let blame = match phase {
             Phase::Working => Blame::Submit,
             Phase::Waiting => Blame::SubmitAt,
             Phase::Blocked(resource) => {
-                if !self.consumption.is_nothing() && self.chains.end(self.consumption) == now {
-                    let cause = self.chains.hold(self.consumption.via(Via::Full(resource)));
-                    self.chains.replace(&mut self.orchestrator, cause);
+                if !consumption.is_nothing() && self.chains.end(*consumption) == now {
+                    *orchestrator = consumption.via(Via::Full(resource));
                     return;
                 }
                 Blame::Full(resource)
             }
         };
-        self.orchestrator = self.chains.extend(self.orchestrator, Activity::Other(blame), now, Subject::default());
+        *orchestrator = self.chains.extend(*orchestrator, Activity::Other(blame), now, Subject::default());
     }
 
     fn child_released(&mut self, slot: SlotRef, now: u64) {
         let cause = self.since_admission(slot, Blame::Policy, now);
-        self.set_effect(cause.map(|cause| Effect { cause, job: None }));
+        self.keepers.effect = cause.map(|cause| Effect { cause, job: None });
     }
 
-    #[inline]
-    fn job_at_once(&mut self, job: &SchedulerJob, _now: u64) {
-        let cause = self.why_queued(job);
-        self.take_effect(job, cause);
+    #[inline(always)]
+    fn job_at_once(&mut self, job: &DoneJob) {
+        let cause = self.keepers.why_queued(job);
+        self.keepers.take_effect(job, cause);
     }
 
     #[inline]
     fn policy_acts(&mut self) {
-        self.set_effect(None);
+        self.keepers.effect = None;
     }
 
     fn turn(&mut self, names: &Names) {
         if self.chains.len() >= self.next_look {
-            self.forget_idle_workers();
-            self.chains.settle(self.last, |from, step| self.path.add(from, step, names));
+            self.keepers.forget_idle_workers(&self.chains);
+            self.chains.tidy(&mut self.keepers, Keepers::each, |from, step| self.path.add(from, step, names));
             self.next_look = FEW_STEPS.max(2 * self.chains.len());
         }
     }

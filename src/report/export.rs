@@ -11,6 +11,7 @@ use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::window::{Resource, SlotRef};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Task types that have a ready queue.
 const READY_QUEUES: usize = TaskType::ALL.len() - 1;
@@ -55,6 +56,7 @@ impl Counter {
 
     /// Its place in [`Counter::all`].
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         let of_ring = |ring: u32, which: usize| READY_QUEUES + 3 * ring as usize + which;
         match self {
@@ -135,7 +137,7 @@ pub struct Export<F, W> {
 
 /// Arrows from producers to consumers.
 struct Flows {
-    graph: Graph,
+    graph: Arc<Graph>,
     /// Number of the first edge that leaves a task.
     first: Vec<u64>,
     arriving: Vec<u64>,
@@ -145,7 +147,7 @@ struct Flows {
 }
 
 impl Flows {
-    fn new(graph: Graph) -> Flows {
+    fn new(graph: Arc<Graph>) -> Flows {
         let mut next = 1;
         let first = (0..graph.tasks.len() as u64).map(|task| {
             let first = next;
@@ -185,7 +187,7 @@ struct Counters {
 
 impl<F: Form, W: Write> Export<F, W> {
     /// Starts the file; with `graph`, arrows lead from producers to consumers.
-    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Graph>) -> Export<F, W> {
+    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Arc<Graph>>) -> Export<F, W> {
         let mut pen = Pen::new(writer);
         pen.text(&form.open(workload, machine));
         let n_counters = Counter::all(machine).len();
@@ -205,12 +207,17 @@ impl<F: Form, W: Write> Export<F, W> {
         self.pen.finish()
     }
 
+    /// Values that are set from here on are those of `now`.
     #[inline]
-    fn set(&mut self, index: usize, value: u64, now: u64) {
+    fn advance(&mut self, now: u64) {
         if now != self.counters.now {
             self.write_counters();
             self.counters.now = now;
         }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, value: u64) {
         if self.counters.values[index] != value {
             self.counters.values[index] = value;
             self.counters.changed.push(index);
@@ -230,11 +237,13 @@ impl<F: Form, W: Write> Export<F, W> {
 
     fn change_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if kind != TaskType::None {
+            self.advance(now);
             let value = change(self.counters.values[kind as usize]);
-            self.set(kind as usize, value, now);
+            self.set(kind as usize, value);
         }
     }
 
+    #[inline]
     fn runtime_slice(&mut self, lane: Lane, name: (&'static str, u64), span: (u64, u64), task: Option<TaskId>) {
         let (name, name_id) = name;
         let (from, to) = span;
@@ -248,6 +257,7 @@ const FIRST_KERNEL: u64 = 32;
 /// Name id of tasks without kernel and label.
 const UNNAMED: u64 = 7;
 
+#[inline]
 fn phase_name(phase: Phase) -> (&'static str, u64) {
     match phase {
         Phase::Working => ("submit", 1),
@@ -292,7 +302,7 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
     }
 
     #[inline]
-    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+    fn ready(&mut self, _slot: SlotRef, kind: TaskType, now: u64) {
         self.change_ready(kind, now, |ready| ready + 1);
     }
 
@@ -328,10 +338,11 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
 
     #[inline]
     fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
+        self.advance(now);
         let first = Counter::Window(ring).index();
-        self.set(first, occupancy.window, now);
-        self.set(first + 1, occupancy.heap, now);
-        self.set(first + 2, occupancy.deps, now);
+        self.set(first, occupancy.window);
+        self.set(first + 1, occupancy.heap);
+        self.set(first + 2, occupancy.deps);
     }
 }
 

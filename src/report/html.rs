@@ -36,42 +36,50 @@ pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: imp
     let data = |writer: &mut BufWriter<_>| {
         json_block(writer, "ptosim-report", report)?;
         let Some(Recording { timeline, path, names }) = recording else { return Ok(()) };
-        let (head, bytes) = pack(timeline, path, names, &report.machine);
+        let (head, pieces) = pack(timeline, path, names, &report.machine);
         json_block(writer, "ptosim-timeline", &head)?;
         writer.write_all(b"<script type=\"text/plain\" id=\"ptosim-bytes\">")?;
-        base64(writer, &bytes)?;
+        base64(writer, pieces.iter().map(|piece| &**piece))?;
         writer.write_all(b"</script>\n")
     };
     write_page(writer, data, &SCRIPTS)
 }
 
-fn base64(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    let pair = |bits: u32| PAIRS[(bits & 0xfff) as usize];
-    let mut line = Vec::with_capacity(4 << 16);
-    for piece in bytes.chunks(3 << 16) {
+/// Bytes that come in pieces as one text. What is left of a piece goes together with the beginning of the next.
+fn base64<'a>(writer: &mut impl Write, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    let mut line = vec![[0; 4]; 1 << 14];
+    let mut left = Vec::with_capacity(3);
+    for mut piece in pieces {
+        if !left.is_empty() {
+            let (few, rest) = piece.split_at(piece.len().min(3 - left.len()));
+            left.extend_from_slice(few);
+            let &[triple] = left.as_chunks::<3>().0 else { continue };
+            writer.write_all(&digits(triple))?;
+            left.clear();
+            piece = rest;
+        }
         let (triples, rest) = piece.as_chunks::<3>();
-        line.clear();
-        line.resize(4 * triples.len(), 0);
-        for (digits, &[a, b, c]) in line.as_chunks_mut::<4>().0.iter_mut().zip(triples) {
-            let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-            let ([first, second], [third, fourth]) = (pair(word >> 12), pair(word));
-            *digits = [first, second, third, fourth];
+        for some in triples.chunks(line.len()) {
+            line.iter_mut().zip(some).for_each(|(four, &triple)| *four = digits(triple));
+            writer.write_all(line[..some.len()].as_flattened())?;
         }
-        match *rest {
-            [a] => {
-                line.extend_from_slice(&pair(u32::from(a) << 4));
-                line.extend_from_slice(b"==");
-            }
-            [a, b] => {
-                let word = u32::from(a) << 16 | u32::from(b) << 8;
-                line.extend_from_slice(&pair(word >> 12));
-                line.extend_from_slice(&[pair(word)[0], b'=']);
-            }
-            _ => {}
-        }
-        writer.write_all(&line)?;
+        left.extend_from_slice(rest);
+    }
+    if !left.is_empty() {
+        let n_digits = left.len() + 1;
+        left.resize(3, 0);
+        let mut last = digits([left[0], left[1], left[2]]);
+        last[n_digits..].fill(b'=');
+        writer.write_all(&last)?;
     }
     Ok(())
+}
+
+#[inline(always)]
+fn digits([a, b, c]: [u8; 3]) -> [u8; 4] {
+    let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
+    let [high, low] = [PAIRS[(word >> 12) as usize], PAIRS[(word & 0xfff) as usize]];
+    [high[0], high[1], low[0], low[1]]
 }
 
 /// The two digits of every twelve bits.
@@ -93,11 +101,13 @@ mod tests {
     use crate::report::sample;
 
     #[test]
-    fn bytes_become_base64() {
+    fn bytes_become_base64_however_they_are_cut() {
         for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            let mut out = Vec::new();
-            base64(&mut out, bytes.as_bytes()).expect("memory does not fail");
-            assert_eq!(String::from_utf8(out).expect("digits"), text);
+            for cut in 1..=7 {
+                let mut out = Vec::new();
+                base64(&mut out, bytes.as_bytes().chunks(cut).chain([&[][..]])).expect("memory does not fail");
+                assert_eq!(String::from_utf8(out).expect("digits"), text);
+            }
         }
     }
 

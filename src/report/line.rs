@@ -3,7 +3,8 @@
 
 use super::varint;
 
-/// What is put together in a place of `ROOM` bytes.
+/// What is put together in a place of `ROOM` bytes, of which a line takes at most half: that it never ends behind the middle is
+/// seen by the compiler, so that nothing needs to be checked where something is added.
 pub(super) struct Line<'a, const ROOM: usize> {
     bytes: &'a mut [u8; ROOM],
     at: usize,
@@ -30,8 +31,7 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// One byte.
     #[inline(always)]
     pub(super) fn byte(&mut self, byte: u8) {
-        self.bytes[self.at] = byte;
-        self.at += 1;
+        self.literal(&[byte]);
     }
 
     /// A short text that is known when this is compiled.
@@ -43,8 +43,11 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// The first bytes of a text; all of it is copied, because that takes no call, and what comes next is written over the rest.
     #[inline(always)]
     pub(super) fn beginning<const N: usize>(&mut self, text: &[u8; N], length: usize) {
-        *self.bytes[self.at..].first_chunk_mut().expect("a line is never full") = *text;
-        self.at += length;
+        const { assert!(ROOM.is_power_of_two() && N <= ROOM / 2) };
+        debug_assert!(self.at < ROOM / 2, "a line is never full");
+        let at = self.at & (ROOM / 2 - 1);
+        *self.bytes[at..].first_chunk_mut().expect("it is as much as half the room") = *text;
+        self.at = at + length;
     }
 
     /// A number in decimal digits.
@@ -67,6 +70,19 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         }
         self.beginning(&column.text, column.length);
         self.literal(&last.to_le_bytes());
+    }
+
+    /// A fraction of three digits, behind its point.
+    #[inline(always)]
+    pub(super) fn thousandths(&mut self, number: u32) {
+        let digits = four_digits(number) & !0xff | u32::from(b'.');
+        self.literal(&digits.to_le_bytes());
+    }
+
+    /// A number below the limit of `width` as a varint that wide.
+    #[inline(always)]
+    pub(super) fn wide(&mut self, width: &varint::Width, number: u64) {
+        self.beginning(&width.spread(number), width.bytes());
     }
 
     /// A number as a varint.
@@ -115,14 +131,23 @@ fn eight_digits(number: u64) -> u64 {
     u64::from(four_digits(left as u32)) | u64::from(four_digits(right as u32)) << 32
 }
 
-/// The four digits of a number below 10^4, the first in the lowest byte: halves, then all at once.
+/// The four digits of a number below 10^4, the first in the lowest byte.
 #[inline(always)]
 fn four_digits(number: u32) -> u32 {
-    let hundreds = (number * 10_486) >> 20;
-    let pairs = hundreds | ((number - 100 * hundreds) << 16);
-    let tens = ((pairs * 103) >> 10) & 0x000f_000f;
-    (tens | ((pairs - 10 * tens) << 8)) + ZEROS
+    FOURS[number as usize]
 }
+
+/// The digits of all numbers below 10^4.
+static FOURS: [u32; FOUR_DIGITS as usize] = {
+    let mut fours = [0; FOUR_DIGITS as usize];
+    let mut number = 0;
+    while number < fours.len() {
+        let [a, b, c, d] = [number / 1000, number / 100 % 10, number / 10 % 10, number % 10];
+        fours[number] = ZEROS + (a | b << 8 | c << 16 | d << 24) as u32;
+        number += 1;
+    }
+    fours
+};
 
 #[cfg(test)]
 mod tests {
@@ -135,7 +160,7 @@ mod tests {
         let mut column = Digits::default();
         for number in around.chain([u64::MAX, 12_345_678, 12_345_679, 123_456_789, 9_999, 10_000, 305_070_901_020_304])
         {
-            let mut bytes = [0; 64];
+            let mut bytes = [0; 256];
             let mut line = Line::new(&mut bytes);
             line.number(number);
             line.byte(b' ');

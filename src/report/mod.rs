@@ -31,6 +31,7 @@ mod perfetto;
 #[cfg(test)]
 mod sample;
 mod spread;
+mod stamp;
 mod statistics;
 mod table;
 mod text;

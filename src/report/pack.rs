@@ -14,6 +14,7 @@ use crate::config::Machine;
 use crate::engine::journal::Names;
 use crate::id::TaskType;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Bytes spent on the critical path; a path that takes more is not drawn.
 const PATH_BYTES: usize = 6 << 20;
@@ -70,13 +71,20 @@ struct WaitHead {
     buckets: Vec<u64>,
 }
 
-/// Head and bytes of a timeline and its critical path.
-pub(super) fn pack(timeline: &mut Timeline, path: &PackedPath, names: &Names, machine: &Machine) -> (Head, Vec<u8>) {
-    let mut bytes = Vec::with_capacity(timeline.bytes() + path.packed.length());
-    let names = part(&mut bytes, names.iter().len() as u64, |bytes| pack_names(names, bytes));
-    let tasks = part(&mut bytes, timeline.tasks.count, |bytes| bytes.extend_from_slice(timeline.tasks.packed.bytes()));
-    let tracks = tracks(timeline, machine, &mut bytes);
-    let path = part(&mut bytes, path.count, |bytes| bytes.extend_from_slice(path.packed.bytes()));
+/// Head and bytes, in pieces, of a timeline and its critical path.
+pub(super) fn pack<'a>(
+    timeline: &'a mut Timeline,
+    path: &'a PackedPath,
+    names: &Names,
+    machine: &Machine,
+) -> (Head, Vec<Cow<'a, [u8]>>) {
+    let curves = curves(timeline, machine);
+    let timeline = &*timeline;
+    let mut pieces = Pieces::default();
+    let names = pieces.add(names.iter().len() as u64, pack_names(names).into());
+    let tasks = pieces.add(timeline.tasks.count, timeline.tasks.packed.bytes().into());
+    let tracks = tracks(timeline, machine, &mut pieces);
+    let path = pieces.add(path.count, path.packed.bytes().into());
     let drawn = |part: Part| Part { count: if part.bytes == 0 { 0 } else { part.count }, ..part };
     let head = Head {
         end: timeline.end,
@@ -84,60 +92,64 @@ pub(super) fn pack(timeline: &mut Timeline, path: &PackedPath, names: &Names, ma
         tasks: drawn(tasks),
         tracks,
         path: drawn(path),
-        curves: curves(timeline, machine),
+        curves,
         waits: waits(&timeline.waits),
         blames: Blame::ALL.iter().map(|blame| (blame.name(), blame.meaning())).collect(),
     };
-    (head, bytes)
+    (head, pieces.0)
 }
 
-fn part(bytes: &mut Vec<u8>, count: u64, fill: impl FnOnce(&mut Vec<u8>)) -> Part {
-    let before = bytes.len();
-    fill(bytes);
-    Part { count, bytes: bytes.len() - before }
+/// The bytes of parts, one after the other.
+#[derive(Default)]
+struct Pieces<'a>(Vec<Cow<'a, [u8]>>);
+
+impl<'a> Pieces<'a> {
+    fn add(&mut self, count: u64, bytes: Cow<'a, [u8]>) -> Part {
+        let part = Part { count, bytes: bytes.len() };
+        self.0.push(bytes);
+        part
+    }
 }
 
 /// Each name as: bytes it shares with the beginning of the one before | bytes that follow | those bytes.
-fn pack_names(names: &Names, bytes: &mut Vec<u8>) {
-    let mut before: &[u8] = &[];
+fn pack_names(names: &Names) -> Vec<u8> {
+    let (mut bytes, mut before): (Vec<u8>, &[u8]) = (Vec::new(), &[]);
     for name in names.iter() {
         let name = name.as_bytes();
         let shared = name.iter().zip(before).take_while(|(a, b)| a == b).count();
-        push(bytes, shared as u64);
-        push(bytes, (name.len() - shared) as u64);
+        push(&mut bytes, shared as u64);
+        push(&mut bytes, (name.len() - shared) as u64);
         bytes.extend_from_slice(&name[shared..]);
         before = name;
     }
+    bytes
 }
 
-fn tracks(timeline: &Timeline, machine: &Machine, bytes: &mut Vec<u8>) -> Vec<TrackHead> {
+fn tracks<'a>(timeline: &'a Timeline, machine: &Machine, pieces: &mut Pieces<'a>) -> Vec<TrackHead> {
     let runtime_in_detail = timeline.runtime_is_detailed();
-    let mut heads =
-        vec![track(&timeline.orchestrator, "orchestrator".into(), "orchestrator", runtime_in_detail, bytes)];
+    let mut add = |track: &'a Track, name: String, kind: &'static str, in_detail: bool| {
+        let bytes = if in_detail { track.spans.bytes().into() } else { bin_bytes(track).into() };
+        let Part { count, bytes } = pieces.add(track.count, bytes);
+        TrackHead { name, kind, count, bytes, bin: (!in_detail).then(|| track.bins.width()) }
+    };
+    let mut heads = vec![add(&timeline.orchestrator, "orchestrator".into(), "orchestrator", runtime_in_detail)];
     for (thread, spans) in timeline.scheduler.iter().enumerate() {
-        heads.push(track(spans, format!("scheduler {thread}"), "scheduler", runtime_in_detail, bytes));
+        heads.push(add(spans, format!("scheduler {thread}"), "scheduler", runtime_in_detail));
     }
-    let idle = Track::default();
     for (worker, (_, name)) in worker_names(machine).into_iter().enumerate() {
-        let spans = timeline.workers.get(worker).unwrap_or(&idle);
-        heads.push(track(spans, name, "worker", timeline.is_detailed(), bytes));
+        let spans = timeline.workers.get(worker).unwrap_or(&timeline.idle);
+        heads.push(add(spans, name, "worker", timeline.is_detailed()));
     }
     heads
 }
 
-fn track(track: &Track, name: String, kind: &'static str, in_detail: bool, bytes: &mut Vec<u8>) -> TrackHead {
-    let part = part(bytes, track.count, |bytes| {
-        if in_detail {
-            bytes.extend_from_slice(track.spans.bytes());
-        } else {
-            for bin in track.bins.all() {
-                push(bytes, bin.cycles);
-                push(bytes, bin.label.into());
-            }
-        }
-    });
-    let bin = (!in_detail).then(|| track.bins.width());
-    TrackHead { name, kind, count: part.count, bytes: part.bytes, bin }
+fn bin_bytes(track: &Track) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for bin in track.bins.all() {
+        push(&mut bytes, bin.cycles);
+        push(&mut bytes, bin.label.into());
+    }
+    bytes
 }
 
 /// A critical path as the page reads it, or nothing but its length when it is too long.

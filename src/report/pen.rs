@@ -4,8 +4,8 @@ use super::line::Line;
 use std::io::{self, Write};
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// Most bytes of a line.
-pub(super) const ROOM: usize = 1 << 9;
+/// Twice the most bytes of a line.
+pub(super) const ROOM: usize = 1 << 10;
 
 /// A writer with a buffer. Its first error is kept for [`Pen::finish`]; nothing is written after it.
 pub struct Pen<W> {
@@ -41,15 +41,28 @@ impl<W: Write> Pen<W> {
         self.at = 0;
     }
 
-    /// Something short: at most [`ROOM`] bytes.
+    /// Room for something short: at most half of [`ROOM`] bytes. [`Pen::advance`] keeps what was put there.
     #[inline(always)]
-    pub(super) fn line(&mut self, write: impl FnOnce(&mut Line<'_, ROOM>)) {
+    pub(super) fn room(&mut self) -> Line<'_, ROOM> {
         if self.at + ROOM > self.bytes.len() {
             self.drain();
         }
-        let mut line = Line::new(self.bytes[self.at..].first_chunk_mut().expect("there is room"));
+        Line::new(self.bytes[self.at..].first_chunk_mut().expect("there is room"))
+    }
+
+    /// So many bytes were put into the room.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, length: usize) {
+        self.at += length;
+    }
+
+    /// Something short, as `write` puts it together.
+    #[inline(always)]
+    pub(super) fn line(&mut self, write: impl FnOnce(&mut Line<'_, ROOM>)) {
+        let mut line = self.room();
         write(&mut line);
-        self.at += line.length();
+        let length = line.length();
+        self.advance(length);
     }
 
     /// A text of any length.

@@ -5,7 +5,7 @@
 use super::export::{BlockFacts, Counter, Form, Lane, Slice, worker_names};
 use super::line::Line;
 use super::pen::{Pen, ROOM};
-use super::varint;
+use super::varint::{self, Width};
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::io::Write;
@@ -75,6 +75,8 @@ pub struct Perfetto {
     /// Identities of the first counter and of the first worker.
     counters: u64,
     workers: u64,
+    moments: Width,
+    tasks: Width,
 }
 
 impl Perfetto {
@@ -84,6 +86,22 @@ impl Perfetto {
             Lane::Worker(worker) => self.workers + u64::from(worker.0),
             Lane::Orchestrator => ORCHESTRATOR,
             Lane::Scheduler(thread) => THREADS + u64::from(thread),
+        }
+    }
+
+    /// Name and numbers of a slice without label and arrows.
+    #[inline(always)]
+    fn annotate(&self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
+        line.byte((event::NAME_IID << 3) as u8);
+        line.varint(slice.name_id);
+        if let Some(task) = slice.task {
+            annotate(line, 1, (&self.tasks, task.0));
+        }
+        if let Some(block) = &slice.block {
+            let number = Width::of(block.block.into());
+            annotate(line, 2, (&number, block.block.into()));
+            annotate(line, 3, (&self.moments, block.submit));
+            annotate(line, 4, (&self.moments, block.ready));
         }
     }
 
@@ -104,12 +122,8 @@ impl Perfetto {
     /// The beginning of a slice that has a label or arrows, which may take any number of bytes.
     #[cold]
     fn long_begin<W: Write>(&self, pen: &mut Pen<W>, slice: &Slice<'_>) {
-        let mut body = Vec::new();
-        for (number, value) in
-            [(event::TYPE, SLICE_BEGIN), (event::TRACK_UUID, self.track(slice.lane)), (event::NAME_IID, slice.name_id)]
-        {
-            field(&mut body, number, value);
-        }
+        let mut body = event_body(SLICE_BEGIN, self.track(slice.lane));
+        field(&mut body, event::NAME_IID, slice.name_id);
         let facts = facts(slice);
         for (name, value) in facts.into_iter().zip(1..).filter_map(|(value, name)| Some((name, value?))) {
             let mut annotation = Vec::new();
@@ -183,32 +197,42 @@ impl Form for Perfetto {
         out
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         self.intern(pen, slice);
         let track = self.track(slice.lane);
+        let Slice { from, to, .. } = *slice;
         let has_label = slice.block.is_some_and(|block| block.label.is_some());
-        if has_label || !slice.flows_in.is_empty() || !slice.flows_out.is_empty() {
+        let is_long = has_label || !slice.flows_in.is_empty() || !slice.flows_out.is_empty();
+        let latest = slice.block.as_ref().map_or(to, |block| to.max(block.submit).max(block.ready));
+        let is_wide = !self.moments.fits(latest) || !slice.task.is_none_or(|task| self.tasks.fits(task.0));
+        if is_long || is_wide {
             self.long_begin(pen, slice);
-        } else {
-            short_event(pen, slice.from, SLICE_BEGIN, track, |line| {
-                line.byte((event::NAME_IID << 3) as u8);
-                line.varint(slice.name_id);
-                for (value, name) in facts(slice).into_iter().zip(1..) {
-                    if let Some(value) = value {
-                        annotate(line, name, value);
-                    }
-                }
-            });
+            return pen.text(&event_at(to, SLICE_END, track));
         }
-        short_event(pen, slice.to, SLICE_END, track, |_| {});
+        let mut line = pen.room();
+        let begin = ShortEvent::begin(&mut line, &BEGIN, (&self.moments, from), (SLICE_BEGIN, track));
+        self.annotate(&mut line, slice);
+        begin.end(&mut line);
+        let end = ShortEvent::begin(&mut line, &END, (&self.moments, to), (SLICE_END, track));
+        end.end(&mut line);
+        let length = line.length();
+        pen.advance(length);
     }
 
     #[inline]
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
-        short_event(pen, now, COUNTER, self.counters + counter as u64, |line| {
-            line.varint(event::COUNTER_VALUE << 3);
+        let track = self.counters + counter as u64;
+        if !self.moments.fits(now) {
+            let mut body = event_body(COUNTER, track);
+            field(&mut body, event::COUNTER_VALUE, value);
+            return pen.text(&packet(Some(now), NO_FLAGS, (packet::TRACK_EVENT, &body)));
+        }
+        pen.line(|line| {
+            let event = ShortEvent::begin(line, &END, (&self.moments, now), (COUNTER, track));
+            line.literal(&[(event::COUNTER_VALUE << 3) as u8 | 0x80, (event::COUNTER_VALUE >> 4) as u8]);
             line.varint(value);
+            event.end(line);
         });
     }
 
@@ -216,26 +240,58 @@ impl Form for Perfetto {
 }
 
 /// A packet with an event whose lengths fit into one byte each: they are filled in when they are known.
-#[inline(always)]
-fn short_event<W: Write>(pen: &mut Pen<W>, now: u64, kind: u64, track: u64, rest: impl FnOnce(&mut Line<'_, ROOM>)) {
-    pen.line(|line| {
-        line.literal(&PACKET.map(|byte| byte as u8));
-        line.varint(now);
-        let event_at = line.length() + 2;
+struct ShortEvent {
+    /// Where the packet begins.
+    start: usize,
+    /// Where the event in it begins, behind its length.
+    event: usize,
+}
+
+impl ShortEvent {
+    #[inline(always)]
+    fn begin<const N: usize>(
+        line: &mut Line<'_, ROOM>,
+        head: &[u64; N],
+        (moments, now): (&Width, u64),
+        (kind, track): (u64, u64),
+    ) -> ShortEvent {
+        let start = line.length();
+        line.literal(&head.map(|byte| byte as u8));
+        line.wide(moments, now);
+        let event = line.length() + 2;
         let head = [packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, kind, event::TRACK_UUID << 3];
         line.literal(&head.map(|byte| byte as u8));
         line.varint(track);
-        rest(line);
+        ShortEvent { start, event }
+    }
+
+    #[inline(always)]
+    fn end(self, line: &mut Line<'_, ROOM>) {
         let end = line.length();
-        debug_assert!(end < 0x80, "{end} bytes");
-        line.amend(event_at - 1, (end - event_at) as u8);
-        line.amend(1, (end - 2) as u8);
-    });
+        debug_assert!(end - self.start < 0x80, "{} bytes", end - self.start);
+        line.amend(self.event - 1, (end - self.event) as u8);
+        line.amend(self.start + 1, (end - self.start - 2) as u8);
+    }
 }
 
-/// The beginning of a packet with an event, up to its moment; its length stands in the second byte.
-const PACKET: [u64; 7] =
+/// The beginning of a packet with an event, up to its moment; its length stands in the second byte. What begins a slice makes use
+/// of names told before, what ends it or counts does not.
+const BEGIN: [u64; 7] =
     [1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::SEQUENCE_FLAGS << 3, NEEDS_STATE, packet::TIMESTAMP << 3];
+const END: [u64; 5] = [1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::TIMESTAMP << 3];
+
+/// An event of which nothing but its kind and track is told, at a moment of any length.
+#[cold]
+fn event_at(now: u64, kind: u64, track: u64) -> Vec<u8> {
+    packet(Some(now), NO_FLAGS, (packet::TRACK_EVENT, &event_body(kind, track)))
+}
+
+fn event_body(kind: u64, track: u64) -> Vec<u8> {
+    let mut body = Vec::new();
+    field(&mut body, event::TYPE, kind);
+    field(&mut body, event::TRACK_UUID, track);
+    body
+}
 
 /// A track below another, at a place among its siblings.
 fn describe(out: &mut Vec<u8>, track: u64, (parent, rank): (u64, u64), name: &str, is_counter: bool) {
@@ -274,9 +330,9 @@ fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
 
 /// The number beside a slice that [`FACTS`] names in this place, from 1.
 #[inline(always)]
-fn annotate(line: &mut Line<'_, ROOM>, name: u8, value: u64) {
-    line.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + varint::length(value) as u8, 1 << 3, name, 3 << 3]);
-    line.varint(value);
+fn annotate(line: &mut Line<'_, ROOM>, name: u8, (width, value): (&Width, u64)) {
+    line.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + width.bytes() as u8, 1 << 3, name, 3 << 3]);
+    line.wide(width, value);
 }
 
 /// A text with its number in a table of names.

@@ -139,21 +139,26 @@ pub(super) struct Curve {
 
 impl Curve {
     /// From `now` on it is `value`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set(&mut self, value: u64, now: u64) {
         if value == self.value {
             return;
         }
-        if now < self.open_end {
-            self.open.area += u128::from(self.value) * u128::from(now - self.since);
-            self.since = now;
-        } else {
-            self.advance(now);
-            self.bins.at(now);
-            self.open_end = ((now >> self.bins.shift) + 1) << self.bins.shift;
+        if now >= self.open_end {
+            self.open(now);
         }
+        self.open.area += u128::from(self.value) * u128::from(now - self.since);
+        self.since = now;
         self.value = value;
         self.open.max = self.open.max.max(value);
+    }
+
+    /// Goes on to the bin of `now`.
+    #[cold]
+    fn open(&mut self, now: u64) {
+        self.advance(now);
+        self.bins.at(now);
+        self.open_end = ((now >> self.bins.shift) + 1) << self.bins.shift;
     }
 
     fn advance(&mut self, now: u64) {

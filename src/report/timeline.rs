@@ -25,6 +25,8 @@ const N_BUCKETS: usize = 65;
 pub struct Timeline {
     /// One a worker, by id.
     pub(super) workers: Vec<Track>,
+    /// A worker that never worked.
+    pub(super) idle: Track,
     pub(super) orchestrator: Track,
     /// One a scheduler thread that ever worked.
     pub(super) scheduler: Vec<Track>,
@@ -95,12 +97,6 @@ impl Timeline {
     /// Whether every span of orchestrator and scheduler was kept.
     pub(super) fn runtime_is_detailed(&self) -> bool {
         self.n_jobs <= DETAILED_SPANS
-    }
-
-    /// About how many bytes its tasks and spans take.
-    pub(super) fn bytes(&self) -> usize {
-        let tracks = self.workers.iter().chain(&self.scheduler).chain([&self.orchestrator]);
-        self.tasks.packed.length() + tracks.map(|track| track.spans.length()).sum::<usize>()
     }
 
     fn runtime_span(&mut self, thread: Option<usize>, span: &Span) {
@@ -225,7 +221,7 @@ impl Reader for Timeline {
     }
 
     #[inline]
-    fn ready(&mut self, _task: TaskId, _slot: SlotRef, kind: TaskType, now: u64) {
+    fn ready(&mut self, _slot: SlotRef, kind: TaskType, now: u64) {
         self.set_ready(kind, now, |ready| ready + 1);
     }
 

@@ -12,21 +12,104 @@ pub(super) fn push(into: &mut Vec<u8>, mut number: u64) {
     into.push(number as u8);
 }
 
-/// A number below 2^56, and how many of these bytes it takes. Its bits are spread by halves: 56 become twice 28, 14, 7.
+/// A number below 2^56, and how many of these bytes it takes.
 #[inline(always)]
 pub(super) fn spread(number: u64) -> ([u8; 8], usize) {
+    let length = length(number);
+    ((sevens(number) | marks(length)).to_le_bytes(), length)
+}
+
+/// The bits of a number below 2^56, seven a byte. They are spread by halves: 56 become twice 28, 14, 7.
+#[inline(always)]
+fn sevens(number: u64) -> u64 {
     let spread = (number & 0x0fff_ffff) | (number & 0xff_ffff_f000_0000) << 4;
     let spread = (spread & 0x3fff_0000_3fff) | (spread & 0xfff_c000_0fff_c000) << 2;
-    let spread = (spread & 0x7f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1;
-    let length = length(number);
-    let all_but_the_last = (1 << (8 * (length - 1))) - 1;
-    ((spread | 0x8080_8080_8080_8080 & all_but_the_last).to_le_bytes(), length)
+    (spread & 0x7f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1
+}
+
+/// What says in each of so many bytes but the last that another follows.
+#[inline(always)]
+fn marks(length: usize) -> u64 {
+    MARKS[length & 15]
+}
+
+/// Of numbers of 0, 1, 2, … bytes; longer ones are not written in one piece.
+static MARKS: [u64; 16] = {
+    let mut marks = [0; 16];
+    let mut length = 2;
+    while length <= 8 {
+        marks[length] = 0x8080_8080_8080_8080 >> (72 - 8 * length);
+        length += 1;
+    }
+    marks
+};
+
+/// Bytes of a number by the zeros it begins with.
+static LENGTHS: [u8; 64] = {
+    let mut lengths = [1; 64];
+    let mut zeros = 0;
+    while zeros < 64 {
+        lengths[zeros] = (64 - zeros).div_ceil(7) as u8;
+        zeros += 1;
+    }
+    lengths
+};
+
+/// Varints of one width, which grows with the largest number: a smaller one is filled up with bytes that add nothing, which every
+/// reader of varints takes. So their lengths are known before the numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Width {
+    bytes: usize,
+    marks: u64,
+    limit: u64,
+}
+
+impl Default for Width {
+    fn default() -> Width {
+        Width { bytes: 1, marks: 0, limit: 1 << 7 }
+    }
+}
+
+impl Width {
+    /// The width of a number below 2^56 by itself.
+    #[inline(always)]
+    pub(super) fn of(number: u64) -> Width {
+        let bytes = length(number);
+        Width { bytes, marks: marks(bytes), limit: 1 << (7 * bytes) }
+    }
+
+    /// Grows until the number fits; false if it never does.
+    #[inline(always)]
+    pub(super) fn fits(&mut self, number: u64) -> bool {
+        number < self.limit || self.grow(number)
+    }
+
+    #[cold]
+    fn grow(&mut self, number: u64) -> bool {
+        let fits = length(number) <= 8;
+        if fits {
+            *self = Width::of(number);
+        }
+        fits
+    }
+
+    /// Bytes of each.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[inline(always)]
+    pub(super) fn spread(&self, number: u64) -> [u8; 8] {
+        debug_assert!(number < self.limit, "{number} in {} bytes", self.bytes);
+        (sevens(number) | self.marks).to_le_bytes()
+    }
 }
 
 /// The bytes that a number takes.
 #[inline]
 pub(super) fn length(number: u64) -> usize {
-    (u64::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
+    LENGTHS[(number | 1).leading_zeros() as usize & 63].into()
 }
 
 /// The difference `new - old` as a number that is small when the two are close: 0, -1, 1, -2, … become 0, 1, 2, 3, …
@@ -45,8 +128,10 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Most bytes of a record: six of the longest numbers and a few bytes more.
-    const ROOM: usize = 64;
+    /// Twice the most bytes of a record: six of the longest numbers and a few bytes more.
+    const ROOM: usize = 128;
+    /// Room at first.
+    const FEW: usize = 1 << 10;
 
     /// Appends a record.
     #[inline(always)]
@@ -61,7 +146,7 @@ impl Packed {
 
     #[cold]
     fn grow(&mut self) {
-        let more = Packed::ROOM.max(self.bytes.len() / 2);
+        let more = Packed::FEW.max(self.bytes.len());
         self.bytes.resize(self.bytes.len() + more, 0);
     }
 
@@ -108,5 +193,19 @@ mod tests {
             }
         }
         assert_eq!(packed.bytes(), expected);
+    }
+
+    #[test]
+    fn numbers_filled_up_to_one_width_keep_their_values() {
+        let mut width = Width::default();
+        for number in [0, 5, 127, 128, 3, 70_000, 1 << 40, 6, (1 << 56) - 1, 9] {
+            assert!(width.fits(number));
+            let bytes = &width.spread(number)[..width.bytes()];
+            let (last, before) = bytes.split_last().expect("a byte at least");
+            assert!(before.iter().all(|byte| *byte >= 0x80) && *last < 0x80);
+            let value = bytes.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f));
+            assert_eq!(value, number);
+        }
+        assert!(!width.fits(1 << 56));
     }
 }

@@ -43,7 +43,7 @@ fn runs(mut check: impl FnMut(u64, &dyn Workload, &Machine, &Rows, &Report)) {
 fn chrome_events_are_the_schedule() {
     runs(|seed, program, machine, rows, report| {
         let graph = Graph::load(program, machine).expect("it ran before");
-        let export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph));
+        let export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph.into()));
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
         let bytes = export.finish().expect("memory does not fail");

@@ -1,6 +1,7 @@
 //! What a journal copies from the window for its readers.
 
-use crate::id::{Symbol, TaskId, TaskType};
+use crate::engine::{JobKind, SchedulerJob};
+use crate::id::{Symbol, TaskId, TaskType, WorkerId};
 use crate::window::SlotRef;
 use std::sync::Arc;
 
@@ -21,6 +22,23 @@ pub struct Submitted<'a> {
     pub blocks: u32,
     /// Ids of the producers it was linked to.
     pub producers: &'a [u64],
+}
+
+/// A job of the scheduler that was queued, begun and done at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DoneJob {
+    /// What it did.
+    pub kind: JobKind,
+    /// The slot it was about.
+    pub slot: SlotRef,
+    /// Leader of the block it was about, if it was about one.
+    pub worker: Option<WorkerId>,
+}
+
+impl From<&SchedulerJob> for DoneJob {
+    fn from(job: &SchedulerJob) -> DoneJob {
+        DoneJob { kind: job.kind, slot: job.slot, worker: job.worker }
+    }
 }
 
 /// What is in use.
@@ -46,6 +64,7 @@ impl Names {
     /// # Panics
     /// When no event has used it.
     #[must_use]
+    #[inline]
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.0[symbol.0 as usize]
     }

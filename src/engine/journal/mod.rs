@@ -13,11 +13,11 @@ mod facts;
 mod together;
 mod words;
 
-pub use facts::{Names, Occupancy, Submitted};
+pub use facts::{DoneJob, Names, Occupancy, Submitted};
 use words::Page;
 
 use super::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
-use crate::id::{TaskId, TaskType};
+use crate::id::TaskType;
 use crate::window::SlotRef;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ pub trait Reader: Send + 'static {
 
     /// A task became READY, or is to be run once more.
     #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
-        let _ = (task, slot, kind, now);
+    fn ready(&mut self, slot: SlotRef, kind: TaskType, now: u64) {
+        let _ = (slot, kind, now);
     }
 
     /// A READY task was dropped or removed before all its blocks were placed.
@@ -93,8 +93,8 @@ pub trait Reader: Send + 'static {
 
     /// A job was queued, begun and done without cost, one right after the other.
     #[inline]
-    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
-        let _ = (job, now);
+    fn job_at_once(&mut self, job: &DoneJob) {
+        let _ = job;
     }
 
     /// The orchestrator did this from a cycle to now.
@@ -137,9 +137,12 @@ pub trait Reader: Send + 'static {
 pub struct Journal {
     page: Page,
     needs: Needs,
+    /// Whether anybody reads it or wants a sign of life.
+    is_read: bool,
     /// The cycle written last.
     now: u64,
-    /// Where the task or placed block written last ends in the page.
+    /// Where the task or placed block written last begins and ends in the page.
+    last: usize,
     last_end: usize,
     /// Where it was written last that the policy acts.
     acts_end: usize,
@@ -184,7 +187,9 @@ impl Journal {
         Journal {
             page: Page::empty(),
             needs: Needs::default(),
+            is_read: false,
             now: 0,
+            last: 0,
             last_end: usize::MAX,
             acts_end: usize::MAX,
             n_names: 0,
@@ -222,18 +227,21 @@ impl Journal {
         let name = "ptosim-report".to_owned();
         self.threads.push(thread::Builder::new().name(name).spawn(read).expect("the host gives a thread"));
         self.readers.push(pages);
+        self.is_read = true;
         Reading(reading)
     }
 
     /// Calls `sign` at every page.
     pub fn show_life(&mut self, sign: SignOfLife) {
         self.sign_of_life = Some(sign);
+        self.is_read = true;
     }
 
     /// Hands on what is left; readers come to the end by themselves.
     pub fn seal(&mut self) {
         self.turn_page();
         self.readers.clear();
+        self.is_read = false;
     }
 
     /// Hands on what is left and waits until everybody has read everything.

@@ -1,8 +1,8 @@
 //! Readers that share a thread, so that what is written is taken apart once for all of them.
 
-use super::{Names, Needs, Occupancy, Reader, Submitted};
+use super::{DoneJob, Names, Needs, Occupancy, Reader, Submitted};
 use crate::engine::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
-use crate::id::{TaskId, TaskType};
+use crate::id::TaskType;
 use crate::window::SlotRef;
 
 /// Passes every call on to a reader that may be missing, and to both of two readers.
@@ -14,7 +14,7 @@ macro_rules! pass_on {
             }
 
             $(
-                #[inline]
+                #[inline(always)]
                 fn $call(&mut self, $($argument: $kind),*) {
                     if let Some(reader) = self {
                         reader.$call($($argument),*);
@@ -29,7 +29,7 @@ macro_rules! pass_on {
             }
 
             $(
-                #[inline]
+                #[inline(always)]
                 fn $call(&mut self, $($argument: $kind),*) {
                     self.0.$call($($argument),*);
                     self.1.$call($($argument),*);
@@ -42,11 +42,11 @@ macro_rules! pass_on {
 pass_on! {
     block(row: &BlockRow, names: &Names);
     submitted(submitted: &Submitted<'_>, now: u64);
-    ready(task: TaskId, slot: SlotRef, kind: TaskType, now: u64);
+    ready(slot: SlotRef, kind: TaskType, now: u64);
     withdrawn(kind: TaskType, now: u64);
     placed(placed: &Placed<'_>, now: u64);
     job(job: &SchedulerJob, step: JobStep, now: u64);
-    job_at_once(job: &SchedulerJob, now: u64);
+    job_at_once(job: &DoneJob);
     orchestrator(phase: Phase, from: u64, now: u64);
     occupied(ring: u32, occupancy: &Occupancy, now: u64);
     consumed();

@@ -7,7 +7,7 @@
 //!
 //! The cycle is a word of its own and only written when it changes, because much happens at one cycle.
 
-use super::facts::{Names, Occupancy, Submitted};
+use super::facts::{DoneJob, Names, Occupancy, Submitted};
 use super::{Journal, Reader};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Words of a page.
 const PAGE_WORDS: usize = 1 << 15;
 /// Words of the largest event, and of a cycle before it.
-const MOST_WORDS: usize = 10;
+const MOST_WORDS: usize = 9;
 
 const CYCLE: u64 = 0;
 const BLOCK: u64 = 1;
@@ -36,19 +36,22 @@ const POLICY_ACTS: u64 = 10;
 const CHILD_RELEASED: u64 = 11;
 const FINISHED: u64 = 12;
 
-/// Steps of a job, in the two bits above its kind and the one above those.
+/// Steps of a job, in the two bits above its kind.
 const QUEUED: u64 = 0 << 6;
 const BEGUN: u64 = 1 << 6;
 const DONE: u64 = 2 << 6;
 const JOINED: u64 = 3 << 6;
-/// Queued, begun without cost and done.
+const STEPS: u64 = 3 << 6;
+/// Queued, begun without cost and done; such a job does not name its task.
 const AT_ONCE: u64 = 4 << 6;
-const STEPS: u64 = 7 << 6;
 /// In a task that is admitted or a block that is dispatched right away: the job that does it stands in no event of its own.
 const WITH_JOB: u64 = 1 << 11;
 /// Place of the leader's number + 1 in a job; 0 is none. A machine has at most 2^20 workers.
 const LEADER: u32 = 9;
 const LEADERS: u64 = (1 << 23) - 1;
+/// Place of the first worker of a placed block; others stand in a word of their own.
+const FIRST: u32 = 12;
+const FIRSTS: u64 = (1 << 20) - 1;
 
 /// Part of a journal.
 pub(super) struct Page {
@@ -148,23 +151,22 @@ fn tell<'a>(
             let (task, kind, blocks) = (TaskId(task), kind(head), counts as u32);
             reader.submitted(&Submitted { task, slot: high, kind, name, kernel, blocks, producers: own }, now);
             if head & WITH_JOB != 0 {
-                reader.job_at_once(&SchedulerJob { kind: JobKind::Admit, slot: high, task, worker: None }, now);
+                reader.job_at_once(&DoneJob { kind: JobKind::Admit, slot: high, worker: None });
             }
         }
-        READY => {
-            let [task] = take(&mut rest);
-            reader.ready(TaskId(task), high, kind(head), now);
-        }
+        READY => reader.ready(high, kind(head), now),
         WITHDRAWN => reader.withdrawn(kind(head), now),
         PLACED => {
-            let [task, crew, third] = take(&mut rest);
-            let crew = [crew as u32, (crew >> 32) as u32, third as u32];
+            let [task] = take(&mut rest);
+            let size = (head >> 8 & 3) as usize;
+            let [others] = if size > 1 { take(&mut rest) } else { [0] };
+            let crew = [(head >> FIRST & FIRSTS) as u32, others as u32, (others >> 32) as u32];
             let (task, kind, is_last) = (TaskId(task), kind(head), head >> 10 & 1 == 1);
-            let crew = &crew[..(head >> 8 & 3) as usize];
+            let crew = &crew[..size];
             reader.placed(&Placed { slot: high, task, kind, is_last, crew }, now);
             if head & WITH_JOB != 0 {
                 let worker = Some(WorkerId(crew[0]));
-                reader.job_at_once(&SchedulerJob { kind: JobKind::Dispatch, slot: high, task, worker }, now);
+                reader.job_at_once(&DoneJob { kind: JobKind::Dispatch, slot: high, worker });
             }
         }
         JOB => return tell_job(head, rest, reader, now),
@@ -173,8 +175,10 @@ fn tell<'a>(
             reader.orchestrator(phase(head >> 4 & 7), from, now);
         }
         OCCUPIED => {
-            let [window, heap, deps, tensors] = take(&mut rest);
-            reader.occupied(high, &Occupancy { window, heap, deps, tensors }, now);
+            let [heap, entries] = take(&mut rest);
+            let (window, deps, tensors) = (high.into(), entries as u32, (entries >> 32) as u32);
+            let occupancy = Occupancy { window, heap, deps: deps.into(), tensors: tensors.into() };
+            reader.occupied(head as u32 >> 4, &occupancy, now);
         }
         CONSUMED => reader.consumed(),
         POLICY_ACTS => reader.policy_acts(),
@@ -187,7 +191,6 @@ fn tell<'a>(
 
 #[inline]
 fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u64) -> &'a [u64] {
-    let [task] = take(&mut rest);
     let kind = match head >> 4 & 3 {
         0 => JobKind::Admit,
         1 => JobKind::Complete,
@@ -195,7 +198,13 @@ fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u
     };
     let leader = (head >> LEADER & LEADERS) as u32;
     let worker = leader.checked_sub(1).map(WorkerId);
-    let job = SchedulerJob { kind, slot: (head >> 32) as u32, task: TaskId(task), worker };
+    let slot = (head >> 32) as u32;
+    if head & AT_ONCE != 0 {
+        reader.job_at_once(&DoneJob { kind, slot, worker });
+        return rest;
+    }
+    let [task] = take(&mut rest);
+    let job = SchedulerJob { kind, slot, task: TaskId(task), worker };
     match head & STEPS {
         QUEUED => reader.job(&job, JobStep::Queued, now),
         BEGUN => {
@@ -206,12 +215,12 @@ fn tell_job<'a>(head: u64, mut rest: &'a [u64], reader: &mut impl Reader, now: u
             let [cost] = take(&mut rest);
             reader.job(&job, JobStep::Joined(cost), now);
         }
-        DONE => reader.job(&job, JobStep::Done, now),
-        _ => reader.job_at_once(&job, now),
+        _ => reader.job(&job, JobStep::Done, now),
     }
     rest
 }
 
+#[inline]
 fn phase(code: u64) -> Phase {
     match code {
         0 => Phase::Working,
@@ -236,29 +245,42 @@ fn phase_code(phase: Phase) -> u64 {
 
 impl Journal {
     /// Appends an event and returns where; a page that is nearly full is handed on before.
-    #[inline]
+    #[inline(always)]
     fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) -> usize {
-        if self.page.used + MOST_WORDS > PAGE_WORDS {
+        const { assert!(N + 2 <= MOST_WORDS) };
+        if self.page.used > PAGE_WORDS - MOST_WORDS {
             self.turn_page();
         }
         let page = &mut self.page;
         let mut at = page.used;
-        if self.now != now {
+        let room: &mut [u64; MOST_WORDS] = page.words[at..].first_chunk_mut().expect("the page is not full");
+        if self.now == now {
+            room[..N].copy_from_slice(&words);
+        } else {
             self.now = now;
-            page.words[at..at + 2].copy_from_slice(&[CYCLE, now]);
+            room[..2].copy_from_slice(&[CYCLE, now]);
+            room[2..N + 2].copy_from_slice(&words);
             at += 2;
         }
-        page.words[at..at + N].copy_from_slice(&words);
         page.used = at + N;
         at
+    }
+
+    /// Remembers an event to which the job that follows it can be added.
+    #[inline(always)]
+    fn remember(&mut self, at: usize) {
+        (self.last, self.last_end) = (at, self.page.used);
     }
 
     /// Adds the job to the event before it, if it is about the same and nothing has happened since; false if not.
     #[inline]
     fn add_job(&mut self, event: u64, slot: SlotRef) -> bool {
         let Page { words, used, .. } = &mut self.page;
-        let Some(head) = used.checked_sub(4).map(|at| &mut words[at]) else { return false };
-        let fits = self.last_end == *used && *head & 15 == event && *head >> 32 == u64::from(slot);
+        if self.last_end != *used {
+            return false;
+        }
+        let head = &mut words[self.last];
+        let fits = *head & 15 == event && *head >> 32 == u64::from(slot);
         if fits {
             *head |= WITH_JOB;
         }
@@ -274,11 +296,12 @@ impl Journal {
 }
 
 impl Observer for Journal {
+    #[inline(always)]
     fn watches(&self) -> bool {
-        !self.readers.is_empty() || self.sign_of_life.is_some()
+        self.is_read
     }
 
-    #[inline]
+    #[inline(always)]
     fn heeds(&self, step: JobStep) -> bool {
         self.needs.causes || self.needs.levels && matches!(step, JobStep::Begun(1..))
     }
@@ -287,7 +310,7 @@ impl Observer for Journal {
         Some(self)
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         let (head, worker) = (BLOCK | (row.kind as u64) << 4, u64::from(row.worker.0));
         let head = head | worker << 8 | u64::from(row.block) << 32;
@@ -300,7 +323,7 @@ impl Observer for Journal {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
         if !self.needs.tasks && !self.needs.causes {
             return;
@@ -309,8 +332,8 @@ impl Observer for Journal {
         let head = SUBMITTED | (job.kind() as u64) << 4 | u64::from(slot) << 32;
         let names = u64::from(job.name()) | u64::from(job.kernel.load(Relaxed)) << 32;
         let at = self.write(now, [head, task.0, names, job.blocks().into()]);
-        let Page { words, used, producers, .. } = &mut self.page;
-        self.last_end = *used;
+        self.remember(at);
+        let Page { words, producers, .. } = &mut self.page;
         if self.needs.tasks {
             let before = producers.len();
             window.each_producer(slot, |producer| producers.push(window.slot(producer).task().0));
@@ -318,17 +341,17 @@ impl Observer for Journal {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn consumed(&mut self, _task: TaskId, now: u64) {
         if self.needs.causes {
             self.write(now, [CONSUMED]);
         }
     }
 
-    #[inline]
-    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+    #[inline(always)]
+    fn ready(&mut self, _task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
         if self.needs.levels || self.needs.causes {
-            self.write(now, [READY | (kind as u64) << 4 | u64::from(slot) << 32, task.0]);
+            self.write(now, [READY | (kind as u64) << 4 | u64::from(slot) << 32]);
         }
     }
 
@@ -338,16 +361,20 @@ impl Observer for Journal {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
         if !self.needs.levels && !self.needs.causes {
             return;
         }
         let worker = |nth: usize| placed.crew.get(nth).map_or(0, |&worker| u64::from(worker));
-        let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8;
+        let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8 | worker(0) << FIRST;
         let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
-        self.write(now, [head, placed.task.0, worker(0) | worker(1) << 32, worker(2)]);
-        self.last_end = self.page.used;
+        let at = if placed.crew.len() == 1 {
+            self.write(now, [head, placed.task.0])
+        } else {
+            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32])
+        };
+        self.remember(at);
     }
 
     #[inline]
@@ -366,7 +393,7 @@ impl Observer for Journal {
         };
     }
 
-    #[inline]
+    #[inline(always)]
     fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
         if !self.needs.causes {
             return;
@@ -378,29 +405,28 @@ impl Observer for Journal {
         };
         if !is_added {
             let leader = job.worker.map_or(0, |leader| u64::from(leader.0) + 1);
-            let head = JOB | (job.kind as u64) << 4 | leader << LEADER | u64::from(job.slot) << 32;
-            self.write(now, [head | AT_ONCE, job.task.0]);
+            self.write(now, [JOB | (job.kind as u64) << 4 | AT_ONCE | leader << LEADER | u64::from(job.slot) << 32]);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
         if self.needs.levels || self.needs.causes {
             self.write(now, [ORCHESTRATOR | phase_code(phase) << 4, from]);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
         if self.needs.levels {
             let state = window.ring(ring);
-            let slots = state.submitted() - state.retired();
-            let head = OCCUPIED | u64::from(ring) << 32;
-            self.write(now, [head, slots, state.heap_used(), state.deps_used(), window.tensors()]);
+            let head = OCCUPIED | u64::from(ring) << 4 | (state.submitted() - state.retired()) << 32;
+            // Entries in use are in memory, which holds fewer than 2^32 of them.
+            self.write(now, [head, state.heap_used(), state.deps_used() | window.tensors() << 32]);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn policy_acts(&mut self, now: u64) {
         // Once is enough as long as nothing else happens.
         if self.needs.causes && self.acts_end != self.page.used {
