@@ -1,7 +1,13 @@
 //! The known word that a mistyped one was probably meant to be.
 
+/// Bytes of the longest word that is compared; nobody mistypes a longer one.
+const LONGEST: usize = 256;
+
 /// The candidate most like `word`, if any is like it; the first of equals.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let lower = word.to_lowercase();
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {

@@ -20,6 +20,9 @@ const OWN: [(&str, &str, &str); 2] = [
     ("ptob", "our binary traces, mapped into memory when read", ".ptob"),
 ];
 
+/// Nodes of a graph that Graphviz draws in good time.
+const DRAWN: usize = 2000;
+
 /// Write a workload in another format, and tell what is lost
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
@@ -70,6 +73,10 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     match form {
         Form::Native => write(output, |file| own(write_trace(workload.as_ref(), file), output))?,
         Form::Binary => write(output, |file| own(write_binary(workload.as_ref(), file), output))?,
+        Form::Other(target) if target.files.len() > 1 && output == Path::new("-") => {
+            let name = target.name;
+            return Err(Failure::Usage(format!("--to {name}: it has several files; name a folder instead of -")));
+        }
         Form::Other(target) => lines.extend(export(workload.as_ref(), &machine, target, output)?),
     }
     for line in lines {
@@ -135,7 +142,11 @@ fn export(
             write_file(&subject, file).map_err(|source| Output::error(&path.display().to_string(), source).into())
         })?;
     }
-    Ok(losses(&program, target)?.into_iter().map(|loss| format!("lost: {loss}")).collect())
+    let mut lines: Vec<String> = losses(&program, target)?.into_iter().map(|loss| format!("lost: {loss}")).collect();
+    if target.name == "dot" && graph.tasks.len() > DRAWN {
+        lines.push(format!("{} tasks; Graphviz draws up to about {DRAWN} in good time", graph.tasks.len()));
+    }
+    Ok(lines)
 }
 
 /// Writes a file, compressed if its name says so, and puts it into place when it is whole.

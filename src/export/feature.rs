@@ -116,6 +116,16 @@ pub fn losses(program: &Program, target: &Target) -> Result<Vec<String>, Workloa
             lines.extend((count > 0).then(|| format!("the type of {count} {kind} tasks; they become VECTOR tasks")));
         }
     }
+    if target.name == "wfformat" {
+        let mut names: Vec<_> = program.tasks().iter().filter_map(|task| task.name).collect();
+        let named = names.len();
+        names.sort_unstable();
+        names.dedup();
+        let doubled = named - names.len();
+        lines.extend(
+            (doubled > 0).then(|| format!("{doubled} tasks' names, which earlier tasks have; numbers stand for them")),
+        );
+    }
     let without_cost =
         program.tasks().iter().filter(|task| task.cost.is_none() && task.kind != Some(TaskType::None)).count();
     if without_cost > 0 {

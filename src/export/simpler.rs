@@ -55,17 +55,30 @@ pub fn deps(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
         write!(output, "\"buffer_numel\":\"{bytes}\"}}")
     })?;
     write!(output, "\n],\"edges\":[")?;
+    edges(subject, &ids, output)?;
+    writeln!(output, "\n]}}")
+}
+
+/// Writes the edges; those on memory name the argument of the consumer.
+fn edges(subject: &Subject<'_>, ids: &[u64], output: &mut dyn Write) -> io::Result<()> {
+    let graph = subject.graph;
+    let heap = |index: u64| subject.program.tasks()[index as usize].heap_bytes();
     let consumers = 0..graph.tasks.len() as u64;
     let edges = consumers.flat_map(|task| graph.producers(TaskId(task)).iter().map(move |producer| (producer.0, task)));
+    let (mut last, mut argument) = (None, 0);
     lines(output, edges, |output, (producer, consumer)| {
         let (pred, succ) = (ids[producer as usize], ids[consumer as usize]);
-        write!(output, "{{\"pred\":\"{pred}\",\"succ\":\"{succ}\",\"arg\":0,\"flags\":[\"wait\",\"retain\"],")?;
-        match heap(producer as usize) {
-            0 => write!(output, "\"source\":\"explicit\"}}"),
-            _ => write!(output, "\"source\":\"creator\",\"tensor_id\":\"{}\"}}", producer + 1),
+        argument = if last.replace(consumer) == Some(consumer) { argument } else { 0 };
+        write!(output, "{{\"pred\":\"{pred}\",\"succ\":\"{succ}\",\"flags\":[\"wait\",\"retain\"],")?;
+        let bytes = heap(producer);
+        if bytes == 0 {
+            return write!(output, "\"arg\":0,\"source\":\"explicit\"}}");
         }
-    })?;
-    writeln!(output, "\n]}}")
+        argument += 1;
+        write!(output, "\"arg\":{},\"source\":\"creator\",\"tensor_id\":\"{}\",", argument - 1, producer + 1)?;
+        write!(output, "\"consumer_dtype\":\"UINT8\",\"consumer_shape\":[{bytes}],")?;
+        write!(output, "\"consumer_start_offset\":\"0\",\"consumer_strides\":[1]}}")
+    })
 }
 
 /// Writes `name_map.json`.

@@ -7,7 +7,7 @@ use crate::workload::Workload;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-/// Writes specification and execution. Ids are labels where these differ, and numbers otherwise.
+/// Writes specification and execution.
 pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let ids = ids(subject);
     let graph = subject.graph;
@@ -41,13 +41,17 @@ pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "\n],\"machines\":[]}}}}}}")
 }
 
-/// An id for every task: its label, or `task<id>` when another one has it already.
+/// An id for every task: its label, or, when an earlier one has it already, one made of its number.
 fn ids(subject: &Subject<'_>) -> Vec<String> {
     let graph = subject.graph;
-    let mut labels: Vec<String> = (0..graph.tasks.len() as u64).map(|index| graph.name(TaskId(index))).collect();
-    let distinct: HashSet<&String> = labels.iter().collect();
-    if distinct.len() < labels.len() {
-        labels = (0..graph.tasks.len()).map(|index| format!("task{index}")).collect();
+    let mut ids: Vec<String> = (0..graph.tasks.len() as u64).map(|index| graph.name(TaskId(index))).collect();
+    let mut taken: HashSet<String> = HashSet::with_capacity(ids.len());
+    let again: Vec<usize> = (0..ids.len()).filter(|&index| !taken.insert(ids[index].clone())).collect();
+    for index in again {
+        ids[index] = format!("task{index}");
+        while !taken.insert(ids[index].clone()) {
+            ids[index].push('_');
+        }
     }
-    labels
+    ids
 }

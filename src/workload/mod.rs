@@ -57,10 +57,13 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
     let name = spec.split(':').next().unwrap_or(spec);
     let mut known = generate::catalogue().iter().map(|generator| generator.name);
     if known.clone().any(|known| known == name) {
+        options.check_own(spec)?;
         return generate::generator(spec);
     }
+    if Path::new(spec).is_dir() {
+        return Err(WorkloadError::Input(format!("\"{spec}\" is a folder without deps.json; name a file in it")));
+    }
     let remedy = match nearest(name, &mut known) {
-        _ if Path::new(spec).is_dir() => "it is a folder, name a file in it".into(),
         Some(near) => format!("nearest: \"{near}\""),
         None => "`gen --list` shows the generators".into(),
     };

@@ -289,6 +289,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::id::TaskId;
+    use crate::workload::binary::{BinaryTrace, write_binary};
     use crate::workload::builder::{Buffer, Builder};
     use crate::workload::{Program, Stdin, WorkItem, generate};
 
@@ -301,6 +302,13 @@ mod tests {
     fn read(text: &str) -> Program {
         let input = Box::new(io::Cursor::new(text.as_bytes().to_vec()));
         Program::load(&Stdin::from_reader("t.jsonl", input)).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn through_binary(workload: &dyn Workload) -> Program {
+        let mut bytes = Vec::new();
+        write_binary(workload, &mut bytes).expect("memory does not fail");
+        let trace = BinaryTrace::from_memory(bytes, "t.ptob").expect("our own");
+        Program::load(&trace).expect("valid")
     }
 
     /// Asserts that both programs do the same under the same names.
@@ -428,6 +436,7 @@ mod tests {
             let text = written(&program);
             let again = read(&text);
             assert_same(&program, &again);
+            assert_same(&program, &through_binary(&program));
             assert_eq!(written(&again), text, "writing is stable");
         }
     }
@@ -438,6 +447,7 @@ mod tests {
             let workload = generate::generator(generator.name).expect("valid");
             let program = Program::load(workload.as_ref()).expect("valid");
             assert_same(&program, &read(&written(workload.as_ref())));
+            assert_same(&program, &through_binary(workload.as_ref()));
         }
     }
 

@@ -3,6 +3,7 @@
 mod arguments;
 mod check;
 mod compare;
+mod convert;
 mod generate;
 mod machines;
 mod outputs;

@@ -158,11 +158,14 @@ impl Options {
         format!("1 µs of the file is {} cycles (clock_mhz)", self.cycles_per_us())
     }
 
-    /// Whether something was chosen that only foreign formats know.
-    fn is_for_foreign(&self) -> Option<&'static str> {
+    /// Makes sure that nothing was chosen that only foreign formats know; `what` is of our own.
+    pub(super) fn check_own(&self, what: &str) -> Result<(), WorkloadError> {
         let rules = self.rules != Rules::default();
         let chosen = [("--edges", self.edges.is_some()), ("--rules", rules), ("--with", !self.with.is_empty())];
-        chosen.into_iter().find(|&(_, chosen)| chosen).map(|(option, _)| option)
+        let Some((option, _)) = chosen.into_iter().find(|&(_, chosen)| chosen) else { return Ok(()) };
+        Err(WorkloadError::Input(format!(
+            "{what}: {option} is for traces of other programs, and this is none; leave it out or name the format with --from"
+        )))
     }
 }
 
@@ -289,15 +292,13 @@ fn choose(head: &[u8], path: Option<&Path>, options: &Options) -> Result<Choice,
                 Choice::Foreign(format)
             } else {
                 companion(head, path)?;
+                unknown(head, path)?;
                 Choice::Native
             }
         }
     };
-    if let (Choice::Native | Choice::Binary, Some(option)) = (&choice, options.is_for_foreign()) {
-        let what = path.map_or("standard input".into(), |path| path.display().to_string());
-        return Err(WorkloadError::Input(format!(
-            "{what}: {option} is for traces of other programs, and this is none; leave it out or name the format with --from"
-        )));
+    if let Choice::Native | Choice::Binary = choice {
+        options.check_own(&path.map_or("standard input".into(), |path| path.display().to_string()))?;
     }
     Ok(choice)
 }
@@ -315,11 +316,30 @@ fn companion(head: &[u8], path: Option<&Path>) -> Result<(), WorkloadError> {
     Err(WorkloadError::Input(format!("{what}: it goes with {main} and has no tasks of its own; name {main} instead")))
 }
 
+/// Refuses what is neither an operation of ours nor anything else that is known.
+fn unknown(head: &[u8], path: Option<&Path>) -> Result<(), WorkloadError> {
+    let start = head.trim_ascii_start();
+    let is_named_like_ours = path.is_some_and(|path| path.to_string_lossy().contains(".jsonl"));
+    if start.is_empty() || start.starts_with(b"{") || is_named_like_ours {
+        return Ok(());
+    }
+    let what = path.map_or("<stdin>".into(), |path| path.display().to_string());
+    let known: Vec<&str> = names().collect();
+    let message = format!("no format begins like this; name it with --from, one of {}", known.join(", "));
+    Err(WorkloadError::Line { path: what, line: 1, message })
+}
+
+/// What `--from` calls the formats.
+fn names() -> impl Iterator<Item = &'static str> {
+    formats().iter().map(|format| format.name()).chain([NATIVE, BINARY])
+}
+
 fn by_name(name: &str) -> Result<&'static dyn Format, WorkloadError> {
-    formats().iter().copied().find(|format| format.name() == name).ok_or_else(|| {
-        let known = formats().iter().map(|format| format.name()).chain([NATIVE, BINARY]);
-        WorkloadError::Input(format!("--from {name}: unknown format; {}", suggestion(name, known)))
-    })
+    formats()
+        .iter()
+        .copied()
+        .find(|format| format.name() == name)
+        .ok_or_else(|| WorkloadError::Input(format!("--from {name}: unknown format; {}", suggestion(name, names()))))
 }
 
 /// The format that files of this name usually have.

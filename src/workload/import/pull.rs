@@ -13,7 +13,7 @@ impl Input {
     /// Reads the one value of the file; `remedy` says what the format looks like.
     ///
     /// # Errors
-    /// When it is not JSON or not what `read` expects; names line, value and what is wrong.
+    /// When it is not JSON or not what `read` expects; names line, column, value and what is wrong.
     pub fn pull<'a, T>(
         &'a self,
         remedy: &str,
@@ -24,7 +24,11 @@ impl Input {
             None => Ok(value),
             Some(_) => Err(cursor.syntax("more text follows the last bracket")),
         });
-        value.map_err(|fault| self.error_at(cursor.at(), format!("{fault}; {remedy}")))
+        value.map_err(|fault| {
+            let place =
+                if fault.contains(" at column ") { String::new() } else { format!("column {}: ", cursor.column()) };
+            self.error_at(cursor.at(), format!("{place}{fault}; {remedy}"))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Edges, Options, open_stream};
 use crate::id::{Symbol, TaskType};
-use crate::workload::{Cost, Program};
+use crate::workload::{Cost, Program, Workload};
 use std::io::Cursor;
 
 fn read_with(text: &str, edges: Option<Edges>) -> Program {
@@ -136,4 +136,15 @@ fn edges_of_dot_may_lead_from_and_to_groups() {
     let expected: Vec<String> =
         expected.iter().zip(producers).map(|(task, producers)| format!("{task}{producers}")).collect();
     assert_eq!(tasks, expected);
+}
+
+#[test]
+fn what_was_not_understood_is_told() {
+    let workflow = r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"b","runtimeInSeconds":1}]}}}"#;
+    let notes = read(workflow).notes();
+    assert!(notes.contains(&"1 runtimes of unknown tasks were left out; the first is that of b".into()), "{notes:?}");
+    let simpler = r#"{"tasks":[{"task_id":"0","scope":"odd","kernel_ids":[-1,1,-1]}],"edges":[]}"#;
+    let notes = read(simpler).notes();
+    let told = "1 tasks are in scopes that are neither auto nor manual; they were taken as auto";
+    assert!(notes.contains(&told.into()), "{notes:?}");
 }

@@ -101,6 +101,8 @@ struct Reading<'a> {
     sizes: FastMap<Cow<'a, str>, u64>,
     without_runtime: usize,
     on_several_cores: u64,
+    /// Ids under "execution" that no task has.
+    strangers: Vec<Symbol>,
 }
 
 /// What a file holds.
@@ -121,6 +123,7 @@ impl<'a> Reading<'a> {
             sizes: FastMap::default(),
             without_runtime: 0,
             on_several_cores: 0,
+            strangers: Vec::new(),
         }
     }
 
@@ -303,8 +306,9 @@ impl Reading<'_> {
     /// Adds what stands apart from the tasks.
     fn runs(&mut self) -> Result<(), Fault> {
         for run in std::mem::take(&mut self.executed) {
-            if let Some(place) = run.id.and_then(|id| self.places.find(id)) {
-                self.measure(place, &run)?;
+            match run.id.and_then(|id| self.places.find(id)) {
+                Some(place) => self.measure(place, &run)?,
+                None => self.strangers.extend(run.id),
             }
         }
         for place in 0..self.sketch.tasks().len() {
@@ -359,9 +363,13 @@ impl Reading<'_> {
     }
 
     fn remarks(&mut self) {
-        let edges = if self.by_files { "files are buffers" } else { "parents and children" };
+        let edges = if self.by_files { "files as buffers" } else { "parents and children" };
         let clock = self.options.clock_note();
+        let first = self.strangers.first().map(|&name| shown(self.sketch.text(name)));
         let notes = &mut self.sketch.notes;
+        notes.extend(first.map(|first| {
+            format!("{} runtimes of unknown tasks were left out; the first is that of {first}", self.strangers.len())
+        }));
         notes.insert(0, format!("format wfformat: {clock}, tasks run on VECTOR, dependencies from {edges}"));
         if let Some(version) = self.version.as_deref().filter(|version| *version != "1.5") {
             notes.push(format!("schema version {} was read as 1.5", shown(version)));

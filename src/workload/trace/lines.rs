@@ -5,6 +5,8 @@ use std::io::{self, BufReader, Cursor, Read};
 
 /// Bytes asked of the input at a time.
 const PIECE: usize = 1 << 18;
+/// Bytes of the longest line; a task with ten million producers needs less.
+pub const LONGEST: usize = 1 << 28;
 
 /// Reads a text line by line without allocating per line.
 pub struct Lines {
@@ -84,8 +86,12 @@ impl Lines {
         Some(&self.buffer[line])
     }
 
-    /// Moves the unfinished line to the front, makes room and reads once.
+    /// Moves the unfinished line to the front, makes room and reads once. A line that does not end is an error, before it
+    /// takes all memory.
     fn fill(&mut self) -> io::Result<()> {
+        if self.end - self.start > LONGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
@@ -152,6 +158,12 @@ mod tests {
         let drip = format!("a\n\n{}\n", "y".repeat(999));
         assert_eq!(lines(Drip(Cursor::new(drip.into_bytes()))).expect("read"), ["a", "", &"y".repeat(999)]);
         assert!(lines(Cursor::new(Vec::new())).expect("read").is_empty());
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_refused_before_it_takes_all_memory() {
+        let error = lines(io::repeat(b'x')).expect_err("endless");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::fields::{Entries, Op, twice, unknown_field};
 use super::json::Fault;
-use super::lines::Lines;
+use super::lines::{LONGEST, Lines};
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
@@ -223,10 +223,21 @@ fn text(line: &[u8]) -> Result<&str, Fault> {
 
 #[cold]
 fn line_error(path: &str, line: u64, message: String) -> WorkloadError {
-    WorkloadError::Line { path: path.into(), line: line.max(1), message }
+    WorkloadError::Line { path: path.into(), line: line.max(1), message: without_middle(message) }
 }
 
-/// The error of an input that cannot be read on. Damage inside gzip has a place, trouble with the file has not.
+/// A message that fits on a screen: of one with a long value in it, the beginning and the remedy at its end.
+fn without_middle(message: String) -> String {
+    const KEPT: usize = 500;
+    let (end, start) = (message.char_indices().nth(KEPT), message.char_indices().nth_back(KEPT));
+    match (end, start) {
+        (Some((end, _)), Some((start, _))) if end < start => format!("{} … {}", &message[..end], &message[start..]),
+        _ => message,
+    }
+}
+
+/// The error of an input that cannot be read on. Damage inside gzip and endless lines have a place, trouble with the file has
+/// not.
 #[cold]
 fn read_error(path: &str, line: u64, error: io::Error) -> WorkloadError {
     let path = path.into();
@@ -234,6 +245,9 @@ fn read_error(path: &str, line: u64, error: io::Error) -> WorkloadError {
         return WorkloadError::Io { path, source: error };
     }
     let message = match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            format!("a line of more than {} MiB; a trace has one operation a line", LONGEST >> 20)
+        }
         io::ErrorKind::UnexpectedEof => "the gzip data end too early; the file is cut off, copy it again".into(),
         _ => format!("the gzip data are damaged ({error}); copy the file again"),
     };

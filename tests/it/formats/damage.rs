@@ -106,6 +106,22 @@ fn deep_nesting_and_endless_texts_are_refused() {
 }
 
 #[test]
+fn messages_stay_short_and_keep_their_remedy() {
+    let long = "x".repeat(10_000_000);
+    let lines = [
+        (format!("{{\"op\":\"{long}\"}}"), "unknown op", "header, done"),
+        (format!("{{\"op\":\"submit\",\"{long}\":1}}"), "unknown field", "uuid, args"),
+        (format!("{{\"op\":\"submit\",\"deps\":[\"{long}\"]}}"), "field \"deps\"", "use its number"),
+    ];
+    for (line, start, end) in lines {
+        let header = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}";
+        let message = walk("native", format!("{header}\n{line}\n").into()).expect_err("a wrong line").to_string();
+        assert!(message.starts_with(&format!("input:2: {start}")) && message.ends_with(end), "{message:.200}");
+        assert!(message.len() < 2000, "{} bytes", message.len());
+    }
+}
+
+#[test]
 fn numbers_may_be_texts_and_nonsense_is_named() {
     let hicann = |id: &str, time: &str| format!("[{{\"taskId\":{id},\"execTime\":{time},\"successors\":[]}}]");
     assert_eq!(walk("hicann", hicann("\"3\"", "\"12\"").into()).expect("texts"), 1);
@@ -118,6 +134,12 @@ fn numbers_may_be_texts_and_nonsense_is_named() {
         (r#"{"id":"a","parents":["b"]},{"id":"b","parents":["a"]}"#, "in a circle: \"a\" ← \"b\" ← \"a\""),
         (r#"{"id":"a","parents":["a"]}"#, "\"a\" waits for itself"),
     ];
+    let wrong = "\n{\"workflow\":{\"tasks\":[{\"name\":\"a\",\"runtime\":\"fast\"}]}}";
+    assert!(
+        refusal("wfformat", wrong).starts_with("input:2: column 52: \"fast\" is not"),
+        "{}",
+        refusal("wfformat", wrong)
+    );
     for (tasks, expected) in cases {
         let message = refusal("wfformat", workflow(tasks));
         assert!(message.contains(expected), "{message}");

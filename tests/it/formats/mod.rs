@@ -1,6 +1,8 @@
 //! Traces of other programs: each reader on small inputs of its own, and on what is wrong with inputs.
 
 mod damage;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod round_trips;
 mod samples;
 mod stg;

@@ -51,6 +51,8 @@ const HICANN: &str = r#"[{"taskId":3,"execTime":112,"coreType":"AIC","funcName":
 {"taskId":4,"execTime":99,"coreType":"AIV","funcName":"b","successors":[],"remainingPredecessors":1}]"#;
 const CHAKRA: &str = r#"{"workload_graph":[{"Id":7,"Name":"mm(1)","NodeType":4,"data_deps":[2],"runtime":318,"is_cpu_op":true},
 {"Id":2,"Name":"ar","NodeType":"COMM_COLL_NODE","ctrlDeps":[7],"data_deps":[]}]}"#;
+const CHAKRA_OBJECTS: &str = r#"{"version": "0.0.4"}{"id": "1", "name": "mm", "type": "COMP_NODE", "durationMicros": "10"}
+{"id": "2", "type": "COMM_COLL_NODE", "dataDeps": ["1"], "attr": [{"name": "is_cpu_op", "boolVal": false}]}"#;
 const PYTORCH: &str = r#"{"schema":"1.0.1","nodes":[{"id":1,"name":"aten::mm","parent":1,"inputs":[[5,6,0,4,4,"cpu"]],
 "outputs":[[8,9,0,4,4,"cpu"]]},{"id":3,"name":"aten::add","parent":0,"inputs":[[[8,9,0,4,4,"cpu"]],1],"outputs":[]}]}"#;
 
@@ -81,6 +83,7 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("dax", DAX.into()),
         ("hicann", HICANN.into()),
         ("chakra", CHAKRA.into()),
+        ("chakra", CHAKRA_OBJECTS.into()),
         ("chakra", chakra_binary()),
         ("pytorch", PYTORCH.into()),
         ("dot", generated(SPEC, "dot")),

@@ -21,6 +21,9 @@ pub struct Chakra;
 const REMEDY: &str =
     "a Chakra trace in JSON is {\"workload_graph\":[{\"Id\":0,\"Name\":\"…\",\"NodeType\":4,\"data_deps\":[]}]}";
 
+/// What the list of nodes may be called. A file without one is metadata and nodes, one object behind the other.
+const LISTS: [&str; 3] = ["\"workload_graph\"", "\"nodes\"", "\"node\""];
+
 /// A node in either form; everything has a default, as in protobuf.
 #[derive(Deserialize, Default)]
 struct Node<'a> {
@@ -114,15 +117,17 @@ impl Format for Chakra {
 
     fn recognises(&self, head: &[u8]) -> bool {
         if head.trim_ascii_start().starts_with(b"{") {
-            return contains(head, "\"workload_graph\"");
+            return ["\"workload_graph\"", "\"dataDeps\"", "\"ctrlDeps\""].iter().any(|key| contains(head, key));
         }
         proto::looks_right(head, (head.len() as u64) < super::HEAD)
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
         let is_json = input.bytes.trim_ascii_start().starts_with(b"{");
-        let mut nodes = if is_json {
+        let mut nodes = if is_json && LISTS.iter().any(|key| contains(&input.bytes, key)) {
             input.json::<File<'_>>(REMEDY)?.workload_graph
+        } else if is_json {
+            objects(input)?
         } else {
             let wrong = |fault: proto::Fault| input.error(format!("byte {}: {}", fault.byte, fault.message));
             proto::nodes(&input.bytes).map_err(wrong)?
@@ -132,6 +137,12 @@ impl Format for Chakra {
         let sketch = sketch(&nodes, Sketch::new(input.title()), options);
         sketch.map_err(|fault| input.error(fault))?.finish(input, &options.rules)
     }
+}
+
+/// The nodes of a file that is one object behind the other, as Chakra's own program writes it; the first are the metadata.
+fn objects(input: &Input) -> Result<Vec<Node<'_>>, WorkloadError> {
+    let objects = serde_json::Deserializer::from_str(input.text()?).into_iter().skip(1);
+    objects.map(|node| node.map_err(|error| input.json_error(&error, REMEDY))).collect()
 }
 
 fn sketch(nodes: &[Node<'_>], mut sketch: Sketch, options: &Options) -> Result<Sketch, String> {

@@ -56,8 +56,13 @@ impl Format for Chrome {
         let groups = Reading::groups(&chosen);
         let built = reading.tasks(&groups).and_then(|()| reading.edges(&groups));
         let from_flows = built.map_err(|fault| input.error(fault))?;
-        let edges = if from_flows { "flow events" } else { "arguments" };
-        reading.sketch.notes.push(format!("format chrome: {clock}; dependencies from {edges}"));
+        let has_edges = reading.sketch.tasks().iter().any(|task| !task.deps.is_empty());
+        let edges = match (from_flows, has_edges) {
+            (false, _) => "dependencies from arguments",
+            (true, true) => "dependencies from flow events",
+            (true, false) => "no dependencies, because no flow event connects two tasks; `run --chrome` needs --flows",
+        };
+        reading.sketch.notes.push(format!("format chrome: {clock}; {edges}"));
         reading.sketch.finish(input, &options.rules)
     }
 }
@@ -194,7 +199,7 @@ impl<'a> Reading<'a> {
                 for producer in hinted(hint) {
                     let Some(producer) = labels.get(producer) else {
                         return Err(format!(
-                            "{} names producer {}, which the file does not have",
+                            "{} names producer {}, which the file does not have; add it or remove the name",
                             by(),
                             super::file::shown(producer)
                         ));

@@ -129,7 +129,9 @@ impl Companions {
             } else if contains(&file.bytes, "\"task_window_end\"") {
                 &mut found.scopes
             } else {
-                return Err(file.error("neither a name map nor swimlane records nor scope statistics of simpler"));
+                return Err(
+                    file.error("neither a name map nor swimlane records nor scope statistics of simpler; leave it out")
+                );
             };
             *place = Some(file);
         }

@@ -18,7 +18,8 @@ pub struct Deps<'a> {
 #[derive(Default)]
 pub struct Task<'a> {
     pub task_id: Whole,
-    pub is_manual: bool,
+    /// `auto` or `manual`.
+    pub scope: Cow<'a, str>,
     pub early_dispatch: bool,
     pub kernel_ids: Vec<i64>,
     pub block_num: Option<Whole>,
@@ -77,12 +78,17 @@ impl<'a> Deps<'a> {
 }
 
 impl<'a> Task<'a> {
+    /// Whether the program itself said what it waits for.
+    pub fn is_manual(&self) -> bool {
+        self.scope == "manual"
+    }
+
     fn read(cursor: &mut Cursor<'a>) -> Result<Task<'a>, Fault> {
         let (mut task, mut id) = (Task::default(), None);
         cursor.object(|cursor, key| {
             match key {
                 "task_id" => id = cursor.whole()?,
-                "scope" => task.is_manual = cursor.text()?.as_deref() == Some("manual"),
+                "scope" => task.scope = cursor.text()?.unwrap_or_default(),
                 "early_dispatch" => task.early_dispatch = cursor.flag()?,
                 "kernel_ids" => cursor.list(|cursor| {
                     task.kernel_ids.push(cursor.signed("a number of 64 bits")?);

@@ -148,7 +148,7 @@ impl<'a> Plan<'a> {
     /// Adds the recorded edges. When edges are inferred, only those that the program asked for and those of manual scopes.
     pub fn edges(&mut self) -> Result<(), String> {
         let manual: BTreeSet<u64> =
-            self.deps.tasks.iter().filter(|task| task.is_manual).map(|task| task.task_id.0).collect();
+            self.deps.tasks.iter().filter(|task| task.is_manual()).map(|task| task.task_id.0).collect();
         for edge in &self.deps.edges {
             let (producer, consumer) = self.ends(edge)?;
             if edge.only_retains {
@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
         let created: BTreeSet<u64> = self.created.values().flatten().copied().collect();
         let created: BTreeSet<u64> =
             created.iter().filter_map(|tensor| self.tensors.get(tensor)).map(|tensor| tensor.buffer_addr.0).collect();
-        for task in self.deps.tasks.iter().filter(|task| !task.is_manual) {
+        for task in self.deps.tasks.iter().filter(|task| !task.is_manual()) {
             let place = self.places.find(&task.task_id.0).expect("every task was added");
             for arg in &task.args {
                 self.region(arg, place, &created)
@@ -211,6 +211,8 @@ impl<'a> Plan<'a> {
         } else {
             "cycles from the kernel table".into()
         };
+        let has_odd_scope = |task: &&Task<'_>| !matches!(&*task.scope, "auto" | "manual" | "");
+        let odd_scopes = self.deps.tasks.iter().filter(has_odd_scope).count() as u64;
         let early = self.deps.tasks.iter().filter(|task| task.early_dispatch).count() as u64;
         let counts = &self.counts;
         let lines = [
@@ -222,6 +224,7 @@ impl<'a> Plan<'a> {
             (counts.without_size, "outputs that nobody reads have no recorded size and take no heap"),
             (counts.retained, "edges only keep memory alive; nobody waits for them, and they were left out"),
             (counts.rough, "views are in too many pieces and were taken as all bytes from first to last"),
+            (odd_scopes, "tasks are in scopes that are neither auto nor manual; they were taken as auto"),
             (early, "tasks ask for early dispatch, which is not modelled"),
         ];
         let notes = &mut self.sketch.notes;
