@@ -222,10 +222,14 @@ impl Flow {
 
     /// Something happened that may let a node schedule a task: first every node upstream gets the chance, ascending and
     /// each once, then the node itself.
+    #[inline]
     pub fn sched_required(&mut self, index: u32, now: u64) {
-        if !self.is_open {
-            return;
+        if self.is_open && self.able.len() > 0 {
+            self.ask(index, now);
         }
+    }
+
+    fn ask(&mut self, index: u32, now: u64) {
         // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing. That goes for
         // nodes before the first that is able: what may make them able comes after they were asked.
         let Some(first) = self.able.first() else { return };

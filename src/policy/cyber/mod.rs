@@ -16,6 +16,7 @@ pub mod conf;
 mod counts;
 mod cpuset;
 mod croutine;
+mod hand_out;
 mod idle;
 mod lanes;
 mod layout;
@@ -32,14 +33,14 @@ pub use layout::{Home, Layout, Processor};
 pub use registry::{NotifyCounter, Registry, WAIT};
 pub use snapshot::{Activity, snapshot};
 
-use super::{Dropped, End, Placement, Policy, Ready, Requests, Stage, Submission};
+use super::{Dropped, End, Policy, Ready, Requests, Stage, Submission};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskId, TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Control;
 use counts::Counts;
 use idle::Idle;
-use lanes::{Heap, Lanes, WIDE, lane_of, lanes_of};
+use lanes::{Heap, Lanes, WIDE, lane_of};
 use place::{Preset, presets};
 use routine::{Activation, Name, Routines};
 use serde_json::Value;
@@ -74,6 +75,8 @@ pub struct Cyber {
     idle: Vec<Vec<(WorkerType, Idle)>>,
     /// Homes with runnable routines, in no order.
     waiting: Vec<u32>,
+    /// Workers while they are put in order.
+    scratch: Vec<u32>,
     stopped: bool,
     counts: Counts,
     requests: Requests,
@@ -128,6 +131,7 @@ impl Cyber {
             is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
             idle: layout.homes.iter().map(idle_workers).collect(),
             waiting: Vec::new(),
+            scratch: Vec::new(),
             layout,
             routines: Routines::default(),
             seats: Vec::new(),
@@ -191,126 +195,6 @@ impl Cyber {
         self.runnable += 1;
     }
 
-    /// MIX tasks and tasks whose blocks start together.
-    fn place_wide(&mut self, stage: &mut Stage<'_>) {
-        for lane in 0..self.wide.len() {
-            while let Some(key) = self.wide[lane].head(&self.routines) {
-                let index = key.routine();
-                let slot = self.routines[index].next_slot();
-                let placement = stage.place(slot);
-                if placement == Placement::Nothing {
-                    break;
-                }
-                self.counts.wide += u64::from(!self.routines[index].is_running);
-                if self.placed(index, placement) {
-                    self.wide[lane].pop();
-                }
-            }
-        }
-    }
-
-    /// Every worker serves the same home: the first routine goes to the free worker of its type with the smallest clock, which
-    /// is what workers by clock would choose.
-    fn place_undivided(&mut self, stage: &mut Stage<'_>) {
-        let begin = stage.placed.len();
-        if self.layout.homes[0].has(WorkerType::Any) {
-            self.place_lanes((1 << WIDE) - 1, stage);
-        } else {
-            // Workers of a type look at its own lane only.
-            (0..WIDE).for_each(|lane| self.place_lanes(1 << lane, stage));
-        }
-        sort_by_clock(stage, begin);
-    }
-
-    /// Hands out the routines of some lanes, a bit each, of the one home.
-    #[inline]
-    fn place_lanes(&mut self, lanes: u8, stage: &mut Stage<'_>) {
-        while self.homes[0].has_any(lanes) {
-            let floor = stage.floor();
-            // Task types are MIX and then those of the lanes.
-            let is_served = |lane| lanes >> lane & 1 == 1 && floor.has_free(lane + 1);
-            let Some((key, lane)) = self.homes[0].first(&self.routines, is_served) else { return };
-            let placement = stage.place(self.routines[key.routine()].next_slot());
-            if self.placed(key.routine(), placement) {
-                self.homes[0].pop(lane);
-            }
-        }
-    }
-
-    /// Free workers by clock, each from its own home. Homes share nothing, so they go one after the other.
-    fn place_by_home(&mut self, stage: &mut Stage<'_>) {
-        let begin = stage.placed.len();
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.retain(|&home| {
-            self.place_at(home, stage);
-            !self.homes[home as usize].is_empty()
-        });
-        self.waiting = waiting;
-        sort_by_clock(stage, begin);
-    }
-
-    /// The free workers of a home take its routines, the one with the smallest clock first.
-    fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
-        for index in 0..self.idle[home as usize].len() {
-            self.idle[home as usize][index].1.refresh(stage.floor());
-        }
-        if self.layout.homes[home as usize].has(WorkerType::Any) {
-            while let Some(index) = self.first_idle(home, stage) {
-                self.serve(home, index, stage);
-            }
-            return;
-        }
-        // Workers of a type look at its own lane only.
-        for index in 0..self.idle[home as usize].len() {
-            let lanes = lanes_of(self.idle[home as usize][index].0);
-            while self.homes[home as usize].has_any(lanes)
-                && self.idle[home as usize][index].1.first(stage.floor()).is_some()
-            {
-                self.serve(home, index, stage);
-            }
-        }
-    }
-
-    /// Which type has the free worker with the smallest clock that may find work in its home.
-    fn first_idle(&mut self, home: u32, stage: &Stage<'_>) -> Option<usize> {
-        let lanes = &self.homes[home as usize];
-        let first = |(index, (kind, idle)): (usize, &mut (WorkerType, Idle))| {
-            if lanes.has_any(lanes_of(*kind)) { idle.first(stage.floor()).map(|worker| (worker, index)) } else { None }
-        };
-        self.idle[home as usize].iter_mut().enumerate().filter_map(first).min().map(|(_, index)| index)
-    }
-
-    /// Gives the first free worker of a type the first routine of its home that it can run.
-    #[inline]
-    fn serve(&mut self, home: u32, index: usize, stage: &mut Stage<'_>) {
-        let (kind, idle) = &mut self.idle[home as usize][index];
-        let lanes = lanes_of(*kind);
-        let first = self.homes[home as usize].first(&self.routines, |lane| lanes >> lane & 1 == 1);
-        let Some((key, lane)) = first else { return };
-        let Some(worker) = idle.take() else { return };
-        let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
-        if self.placed(key.routine(), placement) {
-            self.homes[home as usize].pop(lane);
-        }
-    }
-
-    /// Books a block of the next activation; true if it was its last, so that the routine leaves its heap.
-    #[inline]
-    fn placed(&mut self, index: u32, placement: Placement) -> bool {
-        let routine = &mut self.routines[index];
-        if !routine.is_running {
-            routine.is_running = true;
-            self.counts.activations[routine.home as usize] += 1;
-        }
-        if placement != Placement::All {
-            return false;
-        }
-        routine.activations.pop_front();
-        routine.is_queued = false;
-        self.runnable -= 1;
-        true
-    }
-
     /// Cancels the activations of a routine that have not started.
     fn cancel_waiting(&mut self, index: u32, reason: &str) {
         let routine = &mut self.routines[index];
@@ -356,12 +240,6 @@ impl Cyber {
             self.requests.notes.push(format!("notify: there is no routine `{name}`"));
         }
     }
-}
-
-/// Workers start in the order of their clocks. Those of one type or home are in it already, which a stable sort makes use of.
-fn sort_by_clock(stage: &mut Stage<'_>, begin: usize) {
-    let floor = &*stage.floor;
-    stage.placed[begin..].sort_by_key(|&worker| (floor.worker(worker).clock, worker));
 }
 
 /// The workers of a home by type, none of them known to be free.
