@@ -326,6 +326,10 @@ impl Floor {
         if set.count == 0 {
             return None;
         }
+        if set.tail - set.head == set.count as usize {
+            // Every entry is that of a free worker.
+            return set.first();
+        }
         while let Some(entry) = set.first() {
             let worker = &self.workers[entry.id() as usize];
             if worker.is_free && worker.clock == entry.clock() {

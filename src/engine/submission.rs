@@ -5,7 +5,7 @@ use super::clerk::{Action, Duty};
 use super::deadlock::name_of;
 use super::jobs::Job;
 use super::tally::longest_part;
-use super::virtual_time::{Sim, Times};
+use super::virtual_time::Sim;
 use super::{Observer, RunError};
 use crate::id::TaskId;
 use crate::ledger::{Class, Supply};
@@ -167,7 +167,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.orchestrator.publish(self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
         self.tally.edges += published.edges;
         let line = self.orchestrator.line().unwrap_or(0);
-        self.times[slot_ref as usize] = Times { submit: self.now, ready: 0, start: self.now, line };
+        let times = &mut self.times[slot_ref as usize];
+        (times.submit, times.start, times.line) = (self.now, self.now, line);
         let task = self.window.slot(slot_ref).task();
         if P::READS_SUBMISSIONS {
             let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());

@@ -48,17 +48,6 @@ impl<S: Sharing> Found<'_, S> {
     }
 }
 
-/// Where a task submitted before lives or lived. With several rings that must be searched for, unless its id says where to look.
-#[inline(always)]
-fn home<S: Sharing>(window: &Window<S>, homes: &[SlotRef], task: TaskId) -> Option<SlotRef> {
-    if let Some(&slot) = homes.get(task.0 as usize & homes.len().wrapping_sub(1))
-        && window.slot(slot).task() == task
-    {
-        return Some(slot);
-    }
-    window.last_home(task)
-}
-
 impl Orchestrator {
     /// Collects the live producers of the task at hand, each once, and the longest path up to it.
     #[inline(always)]
@@ -69,8 +58,14 @@ impl Orchestrator {
             self.gone.clear();
         }
         (self.path, self.poisoned) = (0, false);
-        if !self.task.deps.is_empty() {
-            self.find_named(window);
+        if !self.task.deps.is_empty() && self.homes.is_empty() {
+            self.find_named(window, |window, _, task| window.only_home(task));
+        } else if !self.task.deps.is_empty() {
+            // With several rings a task must be searched for, unless its id says where to look.
+            self.find_named(window, |window, homes, task| {
+                let slot = homes[task.0 as usize & (homes.len() - 1)];
+                if window.slot(slot).task() == task { Some(slot) } else { window.last_home(task) }
+            });
         }
         if self.has_regions {
             self.find_by_regions(window);
@@ -88,7 +83,11 @@ impl Orchestrator {
 
     /// Adds the producers named by id. The path of one is known as long as its slot has no other tenant.
     #[inline(never)]
-    fn find_named<S: Sharing>(&mut self, window: &Window<S>) {
+    fn find_named<S: Sharing>(
+        &mut self,
+        window: &Window<S>,
+        home: impl Fn(&Window<S>, &[SlotRef], TaskId) -> Option<SlotRef>,
+    ) {
         let Orchestrator { task, producers, gone, paths, homes, next, .. } = self;
         let (mut path, mut count) = (0, 0);
         // Room for all of them first: a list that may grow with every one takes twice as long.

@@ -178,11 +178,16 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn last_home(&self, task: TaskId) -> Option<SlotRef> {
         if self.rings.len() == 1 {
-            // With one ring a task's position in it is its id.
-            let slot = self.at(0, task.0);
-            return (self.slot(slot).task() == task).then_some(slot);
+            return self.only_home(task);
         }
         self.search(task)
+    }
+
+    /// The same in a window of one ring, where a task's position is its id.
+    #[inline]
+    pub fn only_home(&self, task: TaskId) -> Option<SlotRef> {
+        let slot = self.at(0, task.0);
+        (self.slot(slot).task() == task).then_some(slot)
     }
 
     #[inline(never)]
