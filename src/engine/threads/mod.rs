@@ -39,8 +39,9 @@ use inject::Faults;
 use stats::Stats;
 use submit::Submitter;
 
-/// Rounds of looking for work before a thread sleeps: about as long as a sleep costs.
-const SPIN: u32 = 400;
+/// Rounds of looking for work before a thread sleeps: about as long as a sleep costs. Miri runs one thread at a time, and a round
+/// costs it as much as a task.
+const SPIN: u32 = if cfg!(miri) { 4 } else { 400 };
 
 /// How to run on threads.
 #[derive(Clone, Copy, Debug, Default)]
