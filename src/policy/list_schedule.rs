@@ -49,6 +49,7 @@ pub fn list_schedule(graph: &Graph, ranks: &[u64], machine: &Machine) -> Option<
         newest_first: machine.rules.fanout_order == FanoutOrder::Lifo,
         floor: Floor::new(&machine.workers),
         queues: Default::default(),
+        filled: 0,
         n_arrived: 0,
         waits_for: (0..graph.tasks.len() as u64).map(|task| graph.producers(TaskId(task)).len() as u32).collect(),
         ends: Ends::new(machine.workers.total() as usize),
@@ -68,6 +69,8 @@ struct List<'a> {
     /// READY tasks by type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
     /// itself are packed, because numbers are compared faster than fields.
     queues: [BinaryHeap<u128>; 5],
+    /// Bit k is set when queue k has a task.
+    filled: u32,
     n_arrived: u32,
     /// By task: producers that have not ended.
     waits_for: Vec<u32>,
@@ -103,6 +106,7 @@ impl List<'_> {
         let later = u32::MAX - self.n_arrived;
         self.queues[kind as usize]
             .push(u128::from(self.ranks[index]) << 64 | u128::from(later) << 32 | u128::from(task.0));
+        self.filled |= 1 << kind as u32;
         self.n_arrived += 1;
     }
 
@@ -122,10 +126,14 @@ impl List<'_> {
     }
 
     fn hand_out(&mut self, now: u64) {
-        for kind in TaskType::ALL.into_iter().filter(|&kind| own_type(kind).is_some()) {
-            while !self.queues[kind as usize].is_empty()
+        let mut filled = self.filled;
+        while filled != 0 {
+            let number = filled.trailing_zeros() as usize;
+            filled &= filled - 1;
+            let kind = TaskType::ALL[number];
+            while !self.queues[number].is_empty()
                 && let Some(worker) = self.floor.take(kind)
-                && let Some(first) = self.queues[kind as usize].pop()
+                && let Some(first) = self.queues[number].pop()
             {
                 let task = TaskId(u64::from(first as u32));
                 let end = now.saturating_add(self.graph.tasks[task.0 as usize].cycles());
@@ -133,6 +141,9 @@ impl List<'_> {
                 self.running[worker as usize] = task;
                 self.ends.push(end, worker);
                 self.blocks.push((task, Crew::one(worker)));
+            }
+            if self.queues[number].is_empty() {
+                self.filled &= !(1 << number);
             }
         }
     }

@@ -9,6 +9,7 @@ pub mod cyber;
 pub mod heft;
 mod lifo;
 pub mod list_schedule;
+mod mostly_sorted;
 mod number_set;
 mod ordered;
 pub mod orleans;

@@ -107,8 +107,8 @@ impl<O: Order> Policy for Ordered<O> {
         self.sort_in(stage.window);
         let slots = (1 << self.slot_bits) - 1;
         for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
-            while stage.has_room(kind as usize)
-                && let Some(&Reverse(first)) = queue.peek()
+            while let Some(&Reverse(first)) = queue.peek()
+                && stage.has_room(kind as usize)
             {
                 match stage.place((first as u64 & slots) as SlotRef) {
                     Placement::Nothing => break,

@@ -246,7 +246,8 @@ impl Policy for StaticList {
 
     #[inline]
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
-        if self.plan.of(ready.task).is_empty() {
+        let parts = self.plan.of(ready.task);
+        if parts.is_empty() {
             self.n_unplanned += 1;
             return self.unplanned.on_ready(ready, now);
         }
@@ -255,7 +256,7 @@ impl Policy for StaticList {
             return Err(dropped);
         }
         self.progress.is_ready[ready.slot as usize] = true;
-        self.plan.of(ready.task).iter().for_each(|&part| self.progress.ready(part));
+        parts.iter().for_each(|&part| self.progress.ready(part));
         Ok(())
     }
 

@@ -387,13 +387,12 @@ impl Flow {
 
     /// Takes every READY task that waits in a node.
     pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
-        let held = std::mem::take(&mut self.nodes[index as usize].held);
+        let held = self.nodes[index as usize].held.take_sorted();
         self.held -= held.len();
         if !held.is_empty() {
             self.holding.remove(index);
         }
         self.review(index);
-        let held = held.into_sorted();
         for &(_, task, _) in &held {
             self.unqueue_packets(task);
             self.is_over(index, now);

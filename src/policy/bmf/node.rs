@@ -1,10 +1,9 @@
 //! A node of the stream graph with the tasks it holds, and the streams between nodes.
 
 use crate::id::TaskId;
+use crate::policy::mostly_sorted::MostlySorted;
 use crate::policy::number_set::NumberSet;
 use crate::window::SlotRef;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A node of the stream graph.
 pub(super) struct Node {
@@ -44,10 +43,11 @@ pub(super) struct Node {
 }
 
 /// READY tasks of a node that are not scheduled: the smallest timestamp first, then the smallest id.
+/// Most nodes never have more than one, for which nothing is allocated.
 #[derive(Default)]
 pub(super) struct Held {
     pub first: Option<Waiting>,
-    pub rest: BinaryHeap<Reverse<Waiting>>,
+    rest: MostlySorted<Waiting>,
 }
 
 /// Timestamp, task and slot.
@@ -116,27 +116,25 @@ impl Held {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
+    #[inline]
     pub fn push(&mut self, task: Waiting) {
         match self.first {
             None => self.first = Some(task),
             Some(first) => {
-                self.rest.push(Reverse(first.max(task)));
+                self.rest.push(first.max(task));
                 self.first = Some(first.min(task));
             }
         }
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<Waiting> {
-        let first = self.first.take()?;
-        self.first = self.rest.pop().map(|Reverse(next)| next);
-        Some(first)
+        std::mem::replace(&mut self.first, self.rest.pop())
     }
 
-    /// All tasks in their order.
-    pub fn into_sorted(self) -> Vec<Waiting> {
-        let mut tasks: Vec<_> = self.first.into_iter().chain(self.rest.into_iter().map(|Reverse(task)| task)).collect();
-        tasks.sort_unstable();
-        tasks
+    /// Takes all tasks out, in their order.
+    pub fn take_sorted(&mut self) -> Vec<Waiting> {
+        self.first.take().into_iter().chain(self.rest.take_sorted()).collect()
     }
 }
 

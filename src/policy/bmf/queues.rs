@@ -3,10 +3,9 @@
 use super::flow::Scheduled;
 use crate::id::TaskId;
 use crate::machine::WorkerSet;
+use crate::policy::mostly_sorted::MostlySorted;
 use crate::policy::{Placement, Stage};
 use crate::window::SlotRef;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A task in a queue, in the order in which it is popped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +42,7 @@ pub(super) struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    items: BinaryHeap<Reverse<Item>>,
+    items: MostlySorted<Item>,
     /// The task being handed out, block by block.
     current: Option<Item>,
     is_paused: bool,
@@ -65,7 +64,7 @@ impl Queues {
             self.filled.insert(queue);
         }
         let queue = &mut self.queues[queue as usize];
-        queue.items.push(Reverse(item));
+        queue.items.push(item);
         queue.high = queue.high.max(queue.items.len());
         self.waiting += 1;
     }
@@ -89,13 +88,14 @@ impl Queues {
 
     /// Takes out the tasks of a node that have not begun, of one queue or of all, in the order in which they would run.
     pub fn remove(&mut self, node: i32, queue: Option<u64>) -> Vec<Item> {
-        let mut removed = Vec::new();
+        let (mut removed, mut kept) = (Vec::new(), Vec::new());
         for (index, place) in self.queues.iter_mut().enumerate() {
             if queue.is_none_or(|queue| queue == index as u64) {
-                let (out, kept): (Vec<_>, Vec<_>) =
-                    std::mem::take(&mut place.items).into_iter().partition(|Reverse(item)| item.node() == node);
-                place.items = kept.into();
-                removed.extend(out.into_iter().map(|Reverse(item)| item));
+                for item in place.items.take_sorted() {
+                    let to = if item.node() == node { &mut removed } else { &mut kept };
+                    to.push(item);
+                }
+                kept.drain(..).for_each(|item| place.items.push(item));
             }
         }
         self.waiting -= removed.len();
@@ -130,7 +130,7 @@ impl Queues {
 impl Queue {
     /// The task to be handed out now. A paused queue begins no other, but finishes the one it has begun.
     fn first(&self) -> Option<Item> {
-        let next = self.items.peek().map(|&Reverse(item)| item);
+        let next = self.items.first().copied();
         self.current.or(if self.is_paused { None } else { next })
     }
 

@@ -74,10 +74,8 @@ impl Cyber {
 
     /// The free workers of a home take its routines, the one with the smallest clock first.
     fn place_at(&mut self, home: u32, stage: &mut Stage<'_>) {
-        for index in 0..self.idle[home as usize].len() {
-            self.idle[home as usize][index].1.refresh(stage.floor());
-        }
         if self.layout.homes[home as usize].has(WorkerType::Any) {
+            self.idle[home as usize].iter_mut().for_each(|(_, idle)| idle.refresh(stage.floor()));
             while let Some(index) = self.first_idle(home, stage) {
                 self.serve(home, index, stage);
             }
@@ -87,7 +85,11 @@ impl Cyber {
         let begin = stage.placed.len();
         for index in 0..self.idle[home as usize].len() {
             let middle = stage.placed.len();
-            let lanes = lanes_of(self.idle[home as usize][index].0);
+            let (kind, idle) = &mut self.idle[home as usize][index];
+            let lanes = lanes_of(*kind);
+            if self.homes[home as usize].has_any(lanes) {
+                idle.refresh(stage.floor());
+            }
             while self.homes[home as usize].has_any(lanes)
                 && self.idle[home as usize][index].1.first(stage.floor()).is_some()
             {

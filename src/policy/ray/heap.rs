@@ -1,14 +1,12 @@
 //! Tasks that are not due yet: the earliest first, and of equal times the one that came first.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use crate::policy::mostly_sorted::MostlySorted;
+use std::cmp::Ordering;
 
 /// A heap by time and order of arrival. The items themselves are never compared.
 #[derive(Clone, Debug)]
 pub struct Heap<T> {
-    /// Entries that came in order, which most do.
-    run: VecDeque<Entry<T>>,
-    rest: BinaryHeap<Reverse<Entry<T>>>,
+    entries: MostlySorted<Entry<T>>,
     next_seq: u64,
 }
 
@@ -51,7 +49,7 @@ impl<T> Ord for Entry<T> {
 
 impl<T> Default for Heap<T> {
     fn default() -> Heap<T> {
-        Heap { run: VecDeque::new(), rest: BinaryHeap::new(), next_seq: 0 }
+        Heap { entries: MostlySorted::default(), next_seq: 0 }
     }
 }
 
@@ -61,57 +59,38 @@ impl<T> Heap<T> {
     pub fn push(&mut self, when: u64, item: T) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        let entry = Entry { when, seq, item };
-        if self.run.back().is_none_or(|last| last.when <= when) {
-            self.run.push_back(entry);
-        } else {
-            self.rest.push(Reverse(entry));
-        }
+        self.entries.push(Entry { when, seq, item });
         seq
     }
 
     /// Takes the first item if it is due.
     #[inline]
     pub fn pop_due(&mut self, now: u64) -> Option<Entry<T>> {
-        if self.first()?.when > now {
+        if self.next_when()? > now {
             return None;
         }
-        if self.is_first_in_run() { self.run.pop_front() } else { self.rest.pop().map(|Reverse(entry)| entry) }
+        self.entries.pop()
     }
 
     /// When the first item is due.
     #[inline]
     pub fn next_when(&self) -> Option<u64> {
-        self.first().map(|entry| entry.when)
+        self.entries.first().map(|entry| entry.when)
     }
 
     /// Number of items.
     pub fn len(&self) -> usize {
-        self.run.len() + self.rest.len()
+        self.entries.len()
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    #[inline]
-    fn first(&self) -> Option<&Entry<T>> {
-        if self.is_first_in_run() { self.run.front() } else { self.rest.peek().map(|Reverse(entry)| entry) }
-    }
-
-    #[inline]
-    fn is_first_in_run(&self) -> bool {
-        match (self.run.front(), self.rest.peek()) {
-            (Some(run), Some(Reverse(rest))) => run < rest,
-            (_, rest) => rest.is_none(),
-        }
+        self.entries.is_empty()
     }
 
     /// All items in the order in which they would be taken.
     pub fn in_order(&self) -> Vec<&Entry<T>> {
-        let rest = self.rest.iter().map(|Reverse(entry)| entry);
-        let mut entries: Vec<_> = self.run.iter().chain(rest).collect();
+        let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_unstable();
         entries
     }

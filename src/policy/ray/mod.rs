@@ -22,12 +22,12 @@ pub use tokens::{DEFAULT_SOURCE, Semaphore};
 use super::{AfterEnd, Dropped, End, Halt, Placement, Policy, QueueStats, Ready, Requests, Stage, Submission};
 use crate::config::Machine;
 use crate::engine::RunError;
+use crate::fifo::Fifo;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::window::SlotRef;
 use crate::workload::{Control, Operation, ScheduleAt, Submit, Symbols, Workload};
 use record::Record;
 use serde_json::Value;
-use std::collections::VecDeque;
 use tokens::Sources;
 
 /// The rule of `RayScheduler`.
@@ -40,7 +40,9 @@ pub struct Ray<'a> {
     sources: Sources<SlotRef>,
     global: Option<Semaphore<SlotRef>>,
     /// Tasks with their tokens, by type, in order.
-    lines: [VecDeque<SlotRef>; 5],
+    lines: [Fifo<SlotRef>; 5],
+    /// Bit k is set when line k has a task.
+    filled: u32,
     /// By slot.
     tickets: Vec<Ticket>,
     /// Tasks fired, not all of whose blocks are placed.
@@ -136,6 +138,7 @@ impl<'a> Ray<'a> {
             sources: Sources::new(config, machine.workers.total()),
             global: (config.global_concurrency > 0).then(|| Semaphore::new(config.global_concurrency)),
             lines: Default::default(),
+            filled: 0,
             tickets: Vec::new(),
             waiting: 0,
             running: 0,
@@ -201,7 +204,11 @@ impl<'a> Ray<'a> {
     }
 
     fn line_up(&mut self, slot: SlotRef) {
-        self.lines[self.tickets[slot as usize].line].push_back(slot);
+        let number = self.tickets[slot as usize].line;
+        let (line, high) = (&mut self.lines[number], &mut self.record.lines_high[number]);
+        line.push(slot);
+        *high = (*high).max(line.len() as u64);
+        self.filled |= 1 << number;
     }
 
     /// A task gives its tokens back: the first that waits for one of its source goes on, then the first of all.
@@ -324,14 +331,17 @@ impl Policy for Ray<'_> {
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        for (line, high) in self.lines.iter_mut().zip(&mut self.record.lines_high) {
-            *high = (*high).max(line.len() as u64);
+        let mut filled = self.filled;
+        while filled != 0 {
+            let number = filled.trailing_zeros();
+            filled &= filled - 1;
+            let line = &mut self.lines[number as usize];
             while let Some(&slot) = line.front() {
                 match stage.place(slot) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
-                        line.pop_front();
+                        line.pop();
                         self.waiting -= 1;
                         self.running += 1;
                         let ticket = &mut self.tickets[slot as usize];
@@ -339,6 +349,9 @@ impl Policy for Ray<'_> {
                         self.sources.source_mut(ticket.source).started += 1;
                     }
                 }
+            }
+            if line.is_empty() {
+                self.filled &= !(1 << number);
             }
         }
     }
@@ -390,14 +403,13 @@ impl Policy for Ray<'_> {
             self.cut(now);
             return true;
         }
-        let mut fired = false;
         while self.waiting < self.fire_batch
             && let Some(entry) = self.heap.pop_due(now)
         {
             self.fire(entry.item, entry.when, now);
-            fired = true;
         }
-        fired
+        // Nobody but the dispatch that follows has to know.
+        false
     }
 
     fn on_idle(&mut self, _now: u64) -> bool {

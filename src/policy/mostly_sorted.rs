@@ -1,0 +1,97 @@
+//! A queue of values that leave in order and mostly come in order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The queue: what came in order waits in a row, the rest in a heap.
+#[derive(Clone, Debug)]
+pub(super) struct MostlySorted<T> {
+    row: VecDeque<T>,
+    rest: BinaryHeap<Reverse<T>>,
+}
+
+impl<T: Ord> Default for MostlySorted<T> {
+    fn default() -> MostlySorted<T> {
+        MostlySorted { row: VecDeque::new(), rest: BinaryHeap::new() }
+    }
+}
+
+impl<T: Ord> MostlySorted<T> {
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.row.back().is_none_or(|last| *last <= value) {
+            self.row.push_back(value);
+        } else {
+            self.rest.push(Reverse(value));
+        }
+    }
+
+    /// The smallest value.
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        if self.is_first_in_row() { self.row.front() } else { self.rest.peek().map(|Reverse(value)| value) }
+    }
+
+    /// Takes the smallest value out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.is_first_in_row() { self.row.pop_front() } else { self.rest.pop().map(|Reverse(value)| value) }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.row.len() + self.rest.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.row.is_empty() && self.rest.is_empty()
+    }
+
+    /// All values, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.row.iter().chain(self.rest.iter().map(|Reverse(value)| value))
+    }
+
+    /// Takes all values out, in order.
+    pub fn take_sorted(&mut self) -> Vec<T> {
+        let rest = std::mem::take(&mut self.rest);
+        let mut values: Vec<T> = self.row.drain(..).chain(rest.into_iter().map(|Reverse(value)| value)).collect();
+        values.sort();
+        values
+    }
+
+    #[inline]
+    fn is_first_in_row(&self) -> bool {
+        match (self.row.front(), self.rest.peek()) {
+            (Some(row), Some(Reverse(rest))) => row <= rest,
+            (_, rest) => rest.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MostlySorted;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn it_agrees_with_a_set_of_the_standard_library() {
+        for disorder in [0, 5, 1_000] {
+            let (mut queue, mut known, mut seed) = (MostlySorted::default(), BTreeSet::new(), 3_u64);
+            for number in 0..3_000_u64 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let value = (number + (seed >> 33) % (disorder + 1), number);
+                queue.push(value);
+                known.insert(value);
+                if seed >> 62 == 0 {
+                    assert_eq!((queue.first().copied(), queue.pop()), (known.first().copied(), known.pop_first()));
+                }
+                assert_eq!((queue.len(), queue.is_empty()), (known.len(), known.is_empty()));
+            }
+            assert_eq!(queue.iter().copied().collect::<BTreeSet<_>>(), known);
+            assert_eq!(queue.take_sorted(), known.into_iter().collect::<Vec<_>>());
+            assert_eq!(queue.pop(), None);
+        }
+    }
+}
