@@ -136,7 +136,7 @@ fn numbers_may_be_texts_and_nonsense_is_named() {
     ];
     let wrong = "\n{\"workflow\":{\"tasks\":[{\"name\":\"a\",\"runtime\":\"fast\"}]}}";
     assert!(
-        refusal("wfformat", wrong).starts_with("input:2: column 52: \"fast\" is not"),
+        refusal("wfformat", wrong).starts_with("input:2: column 51: \"fast\" is not"),
         "{}",
         refusal("wfformat", wrong)
     );

@@ -49,10 +49,10 @@ fn tables_hold_tasks_blocks_and_edges_of_a_run() {
 
         let ran = recording.rows.iter();
         let ran = ran.map(|row| [row.task.0, row.block.into(), row.worker.0.into(), row.ready, row.start, row.end]);
-        assert_eq!(table("blocks.parquet").iter().map(numbers).collect::<Vec<_>>(), ran.collect::<Vec<_>>());
+        assert_eq!(table("blocks.parquet").iter().map(numbers::<6>).collect::<Vec<_>>(), ran.collect::<Vec<_>>());
 
         let producers = |id: u64| graph.producers(TaskId(id)).iter().map(move |producer| [producer.0, id]);
         let edges: Vec<[u64; 2]> = (0..graph.tasks.len() as u64).flat_map(producers).collect();
-        assert_eq!(table("edges.parquet").iter().map(numbers).collect::<Vec<_>>(), edges);
+        assert_eq!(table("edges.parquet").iter().map(numbers::<2>).collect::<Vec<_>>(), edges);
     }
 }
