@@ -22,7 +22,7 @@ enum Values {
 pub fn tasks(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let graph = subject.graph;
     let ids = || (0..graph.tasks.len() as u64).map(TaskId);
-    let numbers = |number: &dyn Fn(TaskId) -> u64| Values::Numbers(ids().map(|id| number(id) as i64).collect());
+    let numbers = |number: &dyn Fn(TaskId) -> u64| Values::Numbers(ids().map(|id| number(id).cast_signed()).collect());
     let texts = |text: &dyn Fn(TaskId) -> String| Values::Texts(ids().map(|id| text(id).into_bytes().into()).collect());
     let task = |id: TaskId| &graph.tasks[id.0 as usize];
     let kernel = |id: TaskId| task(id).kernel.map_or(String::new(), |kernel| graph.symbols.name(kernel).to_owned());
@@ -42,7 +42,8 @@ pub fn tasks(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
 /// Writes `blocks.parquet`: what ran when, one row for each block and worker.
 pub fn blocks(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let rows = &subject.recording().rows;
-    let numbers = |number: fn(&BlockRow) -> u64| Values::Numbers(rows.iter().map(|row| number(row) as i64).collect());
+    let numbers =
+        |number: fn(&BlockRow) -> u64| Values::Numbers(rows.iter().map(|row| number(row).cast_signed()).collect());
     let columns = [
         ("task", numbers(|row| row.task.0)),
         ("block", numbers(|row| row.block.into())),
@@ -59,8 +60,8 @@ pub fn edges(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let (mut producers, mut consumers) = (Vec::new(), Vec::new());
     for consumer in 0..subject.graph.tasks.len() as u64 {
         for producer in subject.graph.producers(TaskId(consumer)) {
-            producers.push(producer.0 as i64);
-            consumers.push(consumer as i64);
+            producers.push(producer.0.cast_signed());
+            consumers.push(consumer.cast_signed());
         }
     }
     write(subject, &[("pred", Values::Numbers(producers)), ("succ", Values::Numbers(consumers))], output)

@@ -22,7 +22,7 @@ fn rows(bytes: &[u8]) -> Vec<Row> {
 }
 
 fn numbers<const N: usize>(row: &Row) -> [u64; N] {
-    std::array::from_fn(|column| row.get_long(column).expect("a number") as u64)
+    std::array::from_fn(|column| row.get_long(column).expect("a number").cast_unsigned())
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn tables_hold_tasks_blocks_and_edges_of_a_run() {
         assert_eq!(tasks.len(), graph.tasks.len());
         for (row, (index, task)) in tasks.iter().zip(graph.tasks.iter().enumerate()) {
             let text = |column| row.get_string(column).expect("a text").clone();
-            let number = |column| row.get_long(column).expect("a number") as u64;
+            let number = |column| row.get_long(column).expect("a number").cast_unsigned();
             let id = TaskId(index as u64);
             assert_eq!((number(0), text(1), text(3)), (id.0, graph.name(id), task.kind.to_string()));
             assert_eq!(text(2), task.kernel.map_or("", |kernel| graph.symbols.name(kernel)));
