@@ -10,9 +10,6 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::{Crew, Floor, own_type};
 use crate::sync::{Shared, Sharing};
 use crate::workload::Units;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,7 +31,16 @@ pub(super) struct Span {
 
 /// The workers a host thread prefers, by type, each with the clock it last saw.
 pub(super) struct Share {
-    workers: [BinaryHeap<Reverse<(u64, u32)>>; 5],
+    workers: [Tree; 5],
+}
+
+/// Every `step`-th worker from the `first` on, the smallest `(clock, worker)` at hand. Each node is the smaller of the two below
+/// it: moving a clock on is one comparison a level, without a branch to guess.
+struct Tree {
+    first: u32,
+    step: u32,
+    /// `clock << 32 | nth worker`: the root at 1, the children of `n` at `2n` and `2n + 1`, the workers in the second half.
+    nodes: Box<[u128]>,
 }
 
 /// Cycles of a block on a cube and on any other worker.
@@ -72,7 +78,7 @@ impl Clocks {
         let workers = WorkerType::ALL.map(|kind| {
             let ids = self.ids(kind);
             let step = if ids.len() < of { 1 } else { of };
-            ids.skip(if step == 1 { 0 } else { nth }).step_by(step).map(|id| Reverse((0, id))).collect()
+            Tree::new(ids.skip(if step == 1 { 0 } else { nth }).step_by(step), step as u32)
         });
         Share { workers }
     }
@@ -82,17 +88,17 @@ impl Clocks {
     pub(super) fn take(&self, share: &mut Share, kind: TaskType, ready: u64, cycles: u64) -> Span {
         let own = own_type(kind).expect("only MIX and NONE have no type of their own");
         loop {
-            let mut top = share.smallest(own);
-            let Reverse((seen, worker)) = *top;
+            let tree = share.tree(own);
+            let (seen, worker) = tree.smallest().expect("a task without workers is refused before the run");
             let start = ready.max(seen);
             let end = start.saturating_add(cycles);
             // Ordering: Relaxed; the clock carries no data.
             match self.words[worker as usize].compare_exchange(seen, end, Relaxed, Relaxed) {
                 Ok(_) => {
-                    *top = Reverse((end, worker));
+                    tree.move_on(end);
                     return Span { worker, start, end };
                 }
-                Err(found) => *top = Reverse((found, worker)),
+                Err(found) => tree.move_on(found),
             }
         }
     }
@@ -160,21 +166,58 @@ impl Clocks {
 }
 
 impl Share {
-    /// The worker with the smallest `(clock, id)` among those of a type and those of any type.
+    /// The workers of a type, or those of any type if the smallest `(clock, worker)` of both is there.
     #[inline]
-    fn smallest(&mut self, own: WorkerType) -> PeekMut<'_, Reverse<(u64, u32)>> {
-        let any = self.workers[WorkerType::Any as usize].peek().map(|top| top.0);
-        let own = match (self.workers[own as usize].peek().map(|top| top.0), any) {
+    fn tree(&mut self, own: WorkerType) -> &mut Tree {
+        let any = self.workers[WorkerType::Any as usize].smallest();
+        let kind = match (self.workers[own as usize].smallest(), any) {
             (Some(a), Some(b)) if b < a => WorkerType::Any,
             (None, _) => WorkerType::Any,
             _ => own,
         };
-        self.workers[own as usize].peek_mut().expect("a task without workers is refused before the run")
+        &mut self.workers[kind as usize]
     }
 
     /// The smallest clock of all its workers.
     pub(super) fn clock(&self) -> u64 {
-        self.workers.iter().filter_map(|workers| workers.peek()).map(|top| top.0.0).min().unwrap_or(0)
+        self.workers.iter().filter_map(Tree::smallest).map(|(clock, _)| clock).min().unwrap_or(0)
+    }
+}
+
+impl Tree {
+    fn new(workers: impl Iterator<Item = u32>, step: u32) -> Tree {
+        let workers: Vec<u32> = workers.collect();
+        let Some(&first) = workers.first() else { return Tree { first: 0, step, nodes: Box::default() } };
+        let half = workers.len().next_power_of_two();
+        let mut nodes = vec![u128::MAX; 2 * half];
+        for nth in 0..workers.len() {
+            nodes[half + nth] = nth as u128;
+        }
+        for node in (1..half).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        }
+        Tree { first, step, nodes: nodes.into() }
+    }
+
+    /// The smallest `(clock, worker)`.
+    #[inline]
+    fn smallest(&self) -> Option<(u64, u32)> {
+        let root = *self.nodes.get(1)?;
+        Some(((root >> 32) as u64, self.first + root as u32 * self.step))
+    }
+
+    /// Gives the worker with the smallest clock another one.
+    #[inline]
+    fn move_on(&mut self, clock: u64) {
+        let nth = self.nodes[1] as u32;
+        let mut smaller = u128::from(clock) << 32 | u128::from(nth);
+        let mut node = self.nodes.len() / 2 + nth as usize;
+        self.nodes[node] = smaller;
+        while node > 1 {
+            smaller = smaller.min(self.nodes[node ^ 1]);
+            node /= 2;
+            self.nodes[node] = smaller;
+        }
     }
 }
 
@@ -198,6 +241,23 @@ mod tests {
         assert_eq!(spans[0], Span { worker: 0, start: 0, end: 10 });
         assert_eq!(spans[1], Span { worker: 1, start: 5, end: 15 });
         assert_eq!(spans[2], Span { worker: 0, start: 10, end: 20 });
+    }
+
+    /// Any number of workers, in shares of one and of three threads, against a look at all of them.
+    #[test]
+    fn a_tree_always_knows_the_smallest_clock() {
+        for (n_workers, step) in [(1, 1), (2, 1), (3, 1), (16, 1), (24, 3), (25, 3), (48, 1)] {
+            let mut clocks: Vec<(u64, u32)> = (1..n_workers).step_by(step).map(|worker| (0, worker)).collect();
+            let mut tree = Tree::new((1..n_workers).step_by(step), step as u32);
+            for round in 0..500_u64 {
+                let smallest = clocks.iter_mut().min();
+                assert_eq!(tree.smallest(), smallest.as_deref().copied(), "{n_workers} workers, round {round}");
+                if let Some(smallest) = smallest {
+                    smallest.0 += round * 7919 % 31;
+                    tree.move_on(smallest.0);
+                }
+            }
+        }
     }
 
     #[test]
