@@ -160,7 +160,7 @@ impl Graph {
         own.unwrap_or_else(|| format!("task{task}"))
     }
 
-    /// The tasks of the longest path, first to last; see [`Longest`] for which of several equally long ones.
+    /// The tasks of the longest path, first to last; see `Longest` for which of several equally long ones.
     #[must_use]
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut longest = Longest::default();
