@@ -90,7 +90,7 @@ impl Orchestrator {
     ) {
         let Orchestrator { task, producers, gone, paths, homes, next, .. } = self;
         let (mut path, mut count) = (0, 0);
-        // Room for all of them first: a list that may grow with every one takes twice as long.
+        // Room for all of them first, so that the list does not grow in the loop.
         producers.resize(task.deps.len(), Producer::default());
         for &task in &task.deps {
             let Some(slot) = home(window, homes, task) else {
