@@ -6,7 +6,9 @@ use crate::window::{Resource, SlotRef};
 
 /// Where the orchestrator stands, and its account.
 pub(super) struct Clerk {
-    pub(super) stage: Duty,
+    stage: Duty,
+    /// When there is something to do: at once (0), at a known cycle, or only when something is consumed or never.
+    due: u64,
     pub(super) report: OrchestratorReport,
     /// When the present duty began.
     pub(super) since: u64,
@@ -21,8 +23,8 @@ pub(super) enum Duty {
     Wait(u64),
     /// About to reserve.
     Reserve,
-    /// Something is full; `seen` is the consumed count at the last attempt.
-    Blocked { on: Resource, seen: u64 },
+    /// Something is full.
+    Blocked(Resource),
     /// Pays until this cycle, then acts.
     Pay(u64, Action),
     /// The program is over.
@@ -40,20 +42,48 @@ pub(super) enum Action {
 impl Clerk {
     /// Before the first operation.
     pub(super) fn new() -> Clerk {
-        Clerk { stage: Duty::Read, report: OrchestratorReport::default(), since: 0 }
+        Clerk { stage: Duty::Read, due: 0, report: OrchestratorReport::default(), since: 0 }
+    }
+
+    /// What it is doing.
+    #[inline]
+    pub(super) fn stage(&self) -> Duty {
+        self.stage
+    }
+
+    /// When it has something to do, or the largest number.
+    #[inline]
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Something was consumed: what was full is to be looked at again.
+    #[inline]
+    pub(super) fn look_again(&mut self) {
+        if let Duty::Blocked(_) = self.stage {
+            self.due = 0;
+        }
+    }
+
+    /// Nothing is waited for any more, except for what is being paid.
+    pub(super) fn hurry(&mut self) {
+        if !matches!(self.stage, Duty::Pay(..) | Duty::Done) {
+            self.due = 0;
+        }
     }
 
     /// Books the time of the present duty, which it returns if it took any, and takes up another. Looking again at something
     /// still full is no new wait.
     #[inline]
     pub(super) fn turn(&mut self, duty: Duty, now: u64) -> Option<Phase> {
-        let same_wait = match (self.stage, duty) {
-            (Duty::Blocked { on, .. }, Duty::Blocked { on: still, .. }) => on == still,
-            _ => false,
-        };
         let (before, span) = (self.stage, now - self.since);
         self.stage = duty;
-        if same_wait {
+        self.due = match duty {
+            Duty::Read | Duty::Reserve => 0,
+            Duty::Wait(until) | Duty::Pay(until, _) => until,
+            Duty::Blocked(_) | Duty::Done => u64::MAX,
+        };
+        if before == duty && matches!(duty, Duty::Blocked(_)) {
             return None;
         }
         self.since = now;
@@ -71,7 +101,7 @@ impl Clerk {
                 self.report.working += span;
                 Phase::Working
             }
-            Duty::Blocked { on, .. } => {
+            Duty::Blocked(on) => {
                 *part(&mut self.report.blocked, on) += span;
                 Phase::Blocked(on)
             }
@@ -81,13 +111,13 @@ impl Clerk {
 
     /// Cycles spent waiting for a slot until now.
     pub(super) fn blocked_on_window(&self, now: u64) -> u64 {
-        let is_blocked = matches!(self.stage, Duty::Blocked { on: Resource::Window, .. });
+        let is_blocked = self.stage == Duty::Blocked(Resource::Window);
         self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
     }
 
     /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
     pub(super) fn close(&mut self, now: u64) -> Option<Phase> {
-        let Duty::Blocked { on, .. } = self.stage else { return self.turn(self.stage, now) };
+        let Duty::Blocked(on) = self.stage else { return self.turn(self.stage, now) };
         self.report.stuck = now - self.since;
         (self.report.stuck > 0).then_some(Phase::Blocked(on))
     }

@@ -11,6 +11,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
     pub(super) fn shut_down(&mut self) {
         self.is_shut_down = true;
+        self.clerk.hurry();
         self.notes.push(format!("shut down at {}: what was READY then has run, nothing else", self.now));
     }
 

@@ -17,8 +17,6 @@ pub(super) struct Lists {
     pub(super) dropped: Vec<SlotRef>,
     /// Rings whose oldest task was consumed, a bit each.
     pub(super) advancing: u64,
-    /// Grows when anything is consumed, so that a blocked orchestrator knows when to look again.
-    pub(super) consumed: u64,
 }
 
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
@@ -120,7 +118,7 @@ impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
 
     #[inline]
     fn consumed(&mut self, slot: SlotRef) {
-        self.lists.consumed += 1;
+        self.clerk.look_again();
         self.tally.ended.consumed += 1;
         if self.observer.watches() {
             self.observer.consumed(self.window.slot(slot).task(), self.now);

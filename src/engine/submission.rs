@@ -16,7 +16,7 @@ use crate::window::{Refusal, Resource, SlotRef, State, flag};
 impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
     pub(super) fn widen(&mut self) -> bool {
-        let is_blocked = matches!(self.clerk.stage, Duty::Blocked { on: Resource::Window, .. });
+        let is_blocked = self.clerk.stage() == Duty::Blocked(Resource::Window);
         let grows = is_blocked && self.adaptive.as_mut().is_some_and(Adaptive::grow);
         if grows {
             self.turn(Duty::Reserve);
@@ -27,47 +27,33 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Step 5: the orchestrator works until it must wait; true if anything changed.
     #[inline]
     pub(super) fn orchestrate(&mut self) -> Result<bool, RunError> {
-        match self.clerk.stage {
-            Duty::Done => Ok(false),
-            Duty::Pay(until, _) if self.now < until => Ok(false),
-            Duty::Blocked { seen, .. } if seen == self.lists.consumed && !self.is_shut_down => Ok(false),
-            _ => self.work(),
-        }
+        if self.clerk.due() > self.now { Ok(false) } else { self.work() }
     }
 
     #[inline(never)]
     fn work(&mut self) -> Result<bool, RunError> {
+        if self.is_shut_down {
+            return self.wind_up();
+        }
         let mut changed = false;
-        loop {
-            match self.clerk.stage {
-                Duty::Read | Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } if self.is_shut_down => {
-                    self.stop_submitting();
-                    return Ok(true);
-                }
+        while self.clerk.due() <= self.now {
+            match self.clerk.stage() {
                 Duty::Read => match self.orchestrator.read()? {
                     Step::Submit if self.orchestrator.task.submit_at > self.now => {
                         self.turn(Duty::Wait(self.orchestrator.task.submit_at));
-                        continue;
                     }
-                    Step::Submit => {}
-                    step => {
-                        changed |= self.step(step)?;
-                        continue;
-                    }
+                    Step::Submit => changed |= self.reserve()?,
+                    step => changed |= self.step(step)?,
                 },
-                Duty::Wait(until) | Duty::Pay(until, _) if self.now < until => return Ok(changed),
-                Duty::Blocked { seen, .. } if seen == self.lists.consumed => return Ok(changed),
-                Duty::Wait(_) | Duty::Reserve | Duty::Blocked { .. } => {}
                 Duty::Pay(_, action) => {
                     self.turn(Duty::Read);
                     self.act(action)?;
                     changed = true;
-                    continue;
                 }
-                Duty::Done => return Ok(changed),
+                _ => changed |= self.reserve()?,
             }
-            changed |= self.reserve()?;
         }
+        Ok(changed)
     }
 
     /// An operation that submits nothing; true if it took effect at once.
@@ -84,14 +70,19 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
     }
 
-    /// The program ends here: open scopes close, and no operation follows.
+    /// The program ends here: what was paid for is done, open scopes close, and no operation follows.
     #[cold]
-    pub(super) fn stop_submitting(&mut self) {
+    fn wind_up(&mut self) -> Result<bool, RunError> {
+        if let Duty::Pay(_, action) = self.clerk.stage() {
+            self.turn(Duty::Read);
+            self.act(action)?;
+        }
         while !self.orchestrator.scopes().is_empty() {
             self.close_scope();
         }
         self.ledger.supply(Supply::Done);
         self.turn(Duty::Done);
+        Ok(true)
     }
 
     /// Whether an adaptive window refuses the task at hand.
@@ -121,7 +112,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
-                self.turn(Duty::Blocked { on, seen: self.lists.consumed });
+                self.turn(Duty::Blocked(on));
                 Ok(false)
             }
             Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, self.window)),
@@ -135,7 +126,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return Ok(false);
         }
-        if !matches!(self.clerk.stage, Duty::Read) {
+        if self.clerk.stage() != Duty::Read {
             self.turn(Duty::Read);
         }
         self.act(action)?;

@@ -174,7 +174,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             .or_else(|| self.family.next_child())
             .or_else(|| self.jobs.first_running().map(|job| self.describe(job).slot));
         let why = "the run passes cycle 2^64 - 1; use smaller cycles, costs, submit_at or spawn_offset";
-        Err(RunError::Task(match (slot, self.clerk.stage) {
+        Err(RunError::Task(match (slot, self.clerk.stage()) {
             (Some(slot), _) => self.blame(slot, why),
             (None, Duty::Wait(_) | Duty::Pay(_, Action::Publish(_))) => self.orchestrator.blame(why),
             (None, Duty::Pay(..)) => format!("{}{why}", self.orchestrator.place()),
@@ -253,8 +253,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     pub(super) fn next_event(&self) -> Option<u64> {
         let mut next = self.ends.next().min(self.jobs.next_end());
-        if let Duty::Wait(until) | Duty::Pay(until, _) = self.clerk.stage {
-            next = next.min(until);
+        if self.clerk.due() > self.now {
+            next = next.min(self.clerk.due());
         }
         if self.has_costs
             && let Some(&(start, _)) = self.pickups.front()
@@ -372,13 +372,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Whether everything submitted was consumed and nothing is left to submit.
     pub(super) fn is_complete(&self) -> bool {
         let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();
-        self.clerk.stage == Duty::Done && (0..self.window.n_rings()).all(retired)
+        self.clerk.stage() == Duty::Done && (0..self.window.n_rings()).all(retired)
     }
 
     /// The facts about a run that is stuck.
     pub(super) fn explain(&self) -> Deadlock {
-        let blocked = match self.clerk.stage {
-            Duty::Blocked { on, .. } => Some(on),
+        let blocked = match self.clerk.stage() {
+            Duty::Blocked(on) => Some(on),
             _ => None,
         };
         explain(&Scene {
