@@ -98,6 +98,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
         let reserved = if is_too_narrow {
             Err(Refusal::Full(Resource::Window))
+        } else if self.is_submitting_free {
+            self.orchestrator.try_reserve_linked(self.window)
         } else {
             self.orchestrator.try_reserve(self.window)
         };

@@ -68,6 +68,8 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) is_prompt: bool,
     /// Jobs of the scheduler or pickups take time.
     pub(super) has_costs: bool,
+    /// Submitting takes no time: a task is published as soon as it is reserved.
+    pub(super) is_submitting_free: bool,
     /// The program has had no timed commands, parents or MIX blocks so far: some steps of an instant have nothing to do.
     pub(super) is_usual: bool,
 }
@@ -128,6 +130,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             has_faults: false,
             is_prompt: is_steady && !is_costly && !drops && machine.rules.completion_batch <= 1,
             has_costs,
+            is_submitting_free: machine.orchestrator.submit == 0 && machine.orchestrator.per_edge == 0,
             is_usual: true,
         }
     }

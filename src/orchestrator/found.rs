@@ -4,7 +4,7 @@ use super::segments::Access;
 use super::{Orchestrator, each_conflict};
 use crate::id::TaskId;
 use crate::sync::Sharing;
-use crate::window::{Linked, NONE, SlotRef, Window, flag};
+use crate::window::{HeapPiece, Linked, NONE, Needs, Slot, SlotRef, Window, flag};
 use std::collections::BTreeSet;
 
 /// A task that another one depends on, and where it lived when that was found.
@@ -57,15 +57,9 @@ impl Orchestrator {
         if S::SHARED {
             self.gone.clear();
         }
-        (self.path, self.poisoned) = (0, false);
-        if !self.task.deps.is_empty() && self.homes.is_empty() {
-            self.find_named(window, |window, _, task| window.only_home(task));
-        } else if !self.task.deps.is_empty() {
-            // With several rings a task must be searched for, unless its id says where to look.
-            self.find_named(window, |window, homes, task| {
-                let slot = homes[task.0 as usize & (homes.len() - 1)];
-                if window.slot(slot).task() == task { Some(slot) } else { window.last_home(task) }
-            });
+        (self.path, self.edges, self.poisoned) = (0, 0, false);
+        if !self.task.deps.is_empty() {
+            self.find_named(window);
         }
         if self.has_regions {
             self.find_by_regions(window);
@@ -81,19 +75,32 @@ impl Orchestrator {
         }
     }
 
-    /// Adds the producers named by id. The path of one is known as long as its slot has no other tenant.
+    /// Adds the producers named by id.
     #[inline(never)]
-    fn find_named<S: Sharing>(
-        &mut self,
-        window: &Window<S>,
-        home: impl Fn(&Window<S>, &[SlotRef], TaskId) -> Option<SlotRef>,
-    ) {
-        let Orchestrator { task, producers, gone, paths, homes, next, .. } = self;
-        let (mut path, mut count) = (0, 0);
-        // Room for all of them first, so that the list does not grow in the loop.
-        producers.resize(task.deps.len(), Producer::default());
+    fn find_named<S: Sharing>(&mut self, window: &Window<S>) {
+        let mut producers = std::mem::take(&mut self.producers);
+        self.each_named(window, |producer, _| producers.push(producer));
+        self.producers = producers;
+        if !self.bad.is_empty() {
+            self.poisoned = self.task.deps.iter().any(|dep| self.bad.contains(dep));
+        }
+    }
+
+    /// Visits the producers named by id that are not consumed, each once. The path of one is known as long as its slot has no other
+    /// tenant.
+    #[inline(always)]
+    fn each_named<S: Sharing>(&mut self, window: &Window<S>, mut visit: impl FnMut(Producer, &Slot<S>)) {
+        let Orchestrator { task, gone, paths, homes, next, .. } = self;
+        let mut path = 0;
         for &task in &task.deps {
-            let Some(slot) = home(window, homes, task) else {
+            let home = if homes.is_empty() {
+                window.only_home(task)
+            } else {
+                // With several rings a task must be searched for, unless its id says where to look.
+                let slot = homes[task.0 as usize & (homes.len() - 1)];
+                if window.slot(slot).task() == task { Some(slot) } else { window.last_home(task) }
+            };
+            let Some(slot) = home else {
                 if S::SHARED {
                     gone.push(Producer { task, slot: NONE });
                 }
@@ -104,16 +111,40 @@ impl Orchestrator {
                 if S::SHARED {
                     gone.push(Producer { task, slot });
                 }
-            } else {
-                producers[count] = Producer { task, slot };
-                count += usize::from(window.mark(slot, *next));
+            } else if window.mark(slot, *next) {
+                visit(Producer { task, slot }, window.slot(slot));
             }
         }
-        producers.truncate(count);
         self.path = path;
-        if !self.bad.is_empty() {
-            self.poisoned = self.task.deps.iter().any(|dep| self.bad.contains(dep));
-        }
+    }
+
+    /// Whether the task at hand can be linked in one go when it is reserved: its producers are named, none of them can have ended
+    /// badly, and there are entries for all of them.
+    #[inline]
+    pub(super) fn is_linkable<S: Sharing>(&self, window: &Window<S>) -> bool {
+        !self.is_found
+            && !self.has_regions
+            && self.bad.is_empty()
+            && window.has_entries(self.ring, self.task.deps.len())
+    }
+
+    /// Takes what the task at hand needs, which is there, and links it to the producers that it names.
+    #[inline(always)]
+    pub(super) fn reserve_linked<S: Sharing>(
+        &mut self,
+        window: &Window<S>,
+        piece: Option<HeapPiece>,
+    ) -> (SlotRef, Needs) {
+        // The slot may still tell the path of a producer, so it is taken after that was asked for.
+        let mut links = window.links_ahead(self.ring);
+        self.each_named(window, |producer, from| {
+            // What ended badly would be known by name.
+            let _ = links.link(producer.slot, from);
+        });
+        let needs = Needs { deps: links.linked().into(), ..self.needs };
+        let slot = window.take_checked(self.ring, self.next, &needs, piece, self.holds());
+        self.edges = links.finish();
+        (slot, needs)
     }
 
     /// Adds the producers that follow from what the task at hand reads and writes.
@@ -140,7 +171,6 @@ impl Orchestrator {
                 if S::SHARED {
                     self.gone.push(*producer);
                 }
-                links.miss();
                 continue;
             }
             let linked = links.link(producer.slot, from);

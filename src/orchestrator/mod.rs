@@ -53,6 +53,8 @@ pub struct Orchestrator {
     /// Where there are several rings: the slot of a recent task, by the last bits of its id.
     homes: Vec<SlotRef>,
     path: u64,
+    /// Edges of the task at hand, if it was linked when it was reserved.
+    edges: u32,
     poisoned: bool,
     /// Tasks that ended badly; what depends on them never runs.
     bad: BTreeSet<TaskId>,
@@ -115,6 +117,7 @@ impl Orchestrator {
             paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
             homes: vec![0; if machine.limits.rings > 1 { machine.limits.window as usize } else { 0 }],
             path: 0,
+            edges: 0,
             poisoned: false,
             bad: BTreeSet::new(),
             next: TaskId(0),
@@ -328,8 +331,7 @@ impl Orchestrator {
     /// What lacks, now or for ever.
     #[inline(always)]
     pub fn try_reserve<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
-        let ring = self.ring;
-        if window.is_full(ring) {
+        if window.is_full(self.ring) {
             return Err(Refusal::Full(Resource::Window));
         }
         let needs = if self.is_found {
@@ -339,12 +341,32 @@ impl Orchestrator {
             // None of them is consumed yet, unless others do that at the same time.
             Needs { deps: self.producers.len() as u64, ..self.needs }
         };
-        let holds = match self.rules.machine.rules.scope_hold {
-            ScopeHold::Innermost => self.scopes.len().min(1),
-            ScopeHold::Enclosing => self.scopes.len(),
-        };
-        let slot = window.take(ring, self.next, &needs, holds as u32)?;
+        let slot = window.take(self.ring, self.next, &needs, self.holds())?;
         Ok((slot, needs))
+    }
+
+    /// As [`Orchestrator::try_reserve`] where a task is published as soon as it is reserved and one thread does everything: links
+    /// the task to its producers, too, if that is simple.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::try_reserve`].
+    #[inline(always)]
+    pub fn try_reserve_linked<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
+        if window.is_full(self.ring) || !self.is_linkable(window) {
+            return self.try_reserve(window);
+        }
+        let piece = window.check(self.ring, &self.needs)?;
+        self.producers.clear();
+        Ok(self.reserve_linked(window, piece))
+    }
+
+    /// How many scopes hold the task at hand.
+    #[inline]
+    fn holds(&self) -> u32 {
+        match self.rules.machine.rules.scope_hold {
+            ScopeHold::Innermost => self.scopes.len().min(1) as u32,
+            ScopeHold::Enclosing => self.scopes.len() as u32,
+        }
     }
 
     /// The error for a task that asks for more than the whole of something.
@@ -376,7 +398,7 @@ impl Orchestrator {
         // Publishing, by the admission that follows, makes all of it visible.
         slot.job.describe(task, kind, cost, Class::of(kind, task.units).bits());
         let path = self.path.saturating_add(cycles);
-        let mut published = Published { edges: 0, path, cancelled: None };
+        let mut published = Published { edges: self.edges.into(), path, cancelled: None };
         if !self.producers.is_empty() {
             (published.edges, published.cancelled) = self.link_producers(window, slot_ref);
         }
@@ -400,11 +422,6 @@ impl Orchestrator {
     /// window.
     pub fn gone(&self) -> impl Iterator<Item = (TaskId, SlotRef)> + '_ {
         self.gone.iter().map(|producer| (producer.task, producer.slot))
-    }
-
-    /// Producers of the task at hand that are alive, each once, in the order in which they were found.
-    pub fn producers(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.producers.iter().map(|producer| producer.task)
     }
 
     /// Cycles of the longest path that ends with the task in a slot.

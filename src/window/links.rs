@@ -17,7 +17,7 @@ pub enum Linked {
     Consumed,
 }
 
-/// A task under construction and the dependency entries it has not used. Its fanin already counts every producer.
+/// A task under construction and the dependency entries it has not used.
 #[must_use]
 pub struct Links<'w, S: Sharing> {
     pub(super) window: &'w Window<S>,
@@ -29,8 +29,10 @@ pub struct Links<'w, S: Sharing> {
     pub(super) first: u32,
     /// Entries used.
     pub(super) linked: u32,
-    /// Producers that it need not wait for.
-    pub(super) missed: u32,
+    /// Producers that it must wait for.
+    pub(super) waiting: u32,
+    /// Producers that its fanin counts already.
+    pub(super) counted: u32,
 }
 
 impl<S: Sharing> Links<'_, S> {
@@ -38,7 +40,6 @@ impl<S: Sharing> Links<'_, S> {
     #[inline(always)]
     pub fn link(&mut self, producer: SlotRef, from: &Slot<S>) -> Linked {
         if !from.hold() {
-            self.missed += 1;
             return Linked::Consumed;
         }
         let size = self.window.deps;
@@ -53,26 +54,21 @@ impl<S: Sharing> Links<'_, S> {
         let mut head = from.fanout.load(Acquire);
         loop {
             if head == CLOSED {
-                self.missed += 1;
                 return Linked::Completed;
             }
             entry.next.store(head, Relaxed);
             if !S::SHARED {
                 from.fanout.store(index, Relaxed); // Ordering: there is one thread.
-                return Linked::Waiting;
+                break;
             }
             // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and fanin.
             match from.fanout.compare_exchange(head, index, Release, Acquire) {
-                Ok(_) => return Linked::Waiting,
+                Ok(_) => break,
                 Err(found) => head = found,
             }
         }
-    }
-
-    /// A producer is gone.
-    #[inline]
-    pub fn miss(&mut self) {
-        self.missed += 1;
+        self.waiting += 1;
+        Linked::Waiting
     }
 
     /// The number of edges of the task.
@@ -80,9 +76,16 @@ impl<S: Sharing> Links<'_, S> {
     pub fn finish(self) -> u32 {
         // Ordering: the orchestrator's own until published.
         self.to.deps_linked.store(self.linked, Relaxed);
-        if self.missed > 0 {
-            self.to.fanin.fetch_sub(self.missed, Relaxed); // Ordering: the hold is still there: this cannot make it ready.
+        if self.waiting != self.counted {
+            // Ordering: Relaxed; the hold is still there: this cannot make it ready.
+            self.to.fanin.fetch_add(self.waiting.wrapping_sub(self.counted), Relaxed);
         }
+        self.linked
+    }
+
+    /// How many edges there are so far.
+    #[inline]
+    pub fn linked(&self) -> u32 {
         self.linked
     }
 }

@@ -271,8 +271,17 @@ impl<S: Sharing> Window<S> {
         let linked = to.deps_linked.load(Relaxed); // Ordering: the orchestrator's own until published.
         // Ordering: Relaxed; the Release of the first list head that leads to the task publishes the count.
         to.fanin.fetch_add(count, Relaxed);
-        let first = self.ring_of(consumer) * self.deps;
-        Links { window: self, consumer, to, place: to.deps_first.load(Relaxed) + linked, first, linked, missed: 0 }
+        let (first, place) = (self.ring_of(consumer) * self.deps, to.deps_first.load(Relaxed) + linked);
+        Links { window: self, consumer, to, place, first, linked, waiting: 0, counted: count }
+    }
+
+    /// Begins to make the task that enters a ring next a consumer of producers for which there are entries, whose number it takes when
+    /// it is reserved. Only where one thread does everything: it hangs in their lists before its fanin counts them.
+    #[inline(always)]
+    pub fn links_ahead(&self, ring: u32) -> Links<'_, S> {
+        let consumer = self.at(ring, self.ring(ring).submitted());
+        let (first, place) = (ring * self.deps, self.ring(ring).next_entry());
+        Links { window: self, consumer, to: self.slot(consumer), place, first, linked: 0, waiting: 0, counted: 0 }
     }
 
     #[inline]

@@ -72,6 +72,19 @@ impl<S: Sharing> Window<S> {
     #[inline(always)]
     pub fn take(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
         let piece = self.check(ring, needs)?;
+        Ok(self.take_checked(ring, task, needs, piece, scopes))
+    }
+
+    /// The same where everything is known to be there, and where the heap piece is to lie.
+    #[inline(always)]
+    pub fn take_checked(
+        &self,
+        ring: u32,
+        task: TaskId,
+        needs: &Needs,
+        piece: Option<HeapPiece>,
+        scopes: u32,
+    ) -> SlotRef {
         let state = self.ring(ring);
         let slot_ref = self.at(ring, state.submitted());
         let slot = self.slot(slot_ref);
@@ -96,7 +109,7 @@ impl<S: Sharing> Window<S> {
         }
         slot.kept.store(kept, Relaxed);
         state.take_slot();
-        Ok(slot_ref)
+        slot_ref
     }
 
     /// Whether a ring has no slot left.
@@ -106,8 +119,18 @@ impl<S: Sharing> Window<S> {
         state.submitted() - state.retired() >= self.usable
     }
 
+    /// Whether a ring has this many dependency entries left.
+    #[inline]
+    pub fn has_entries(&self, ring: u32, count: usize) -> bool {
+        self.ring(ring).deps_used() + count as u64 <= u64::from(self.deps)
+    }
+
+    /// Whether there is what a task needs beside a slot; where its heap piece would lie.
+    ///
+    /// # Errors
+    /// As [`Window::reserve`].
     #[inline(always)]
-    fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
+    pub fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
         let piece = match needs.heap {
             0 => None,

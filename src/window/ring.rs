@@ -133,13 +133,19 @@ impl<S: Sharing> Ring<S> {
         add_own(&self.orchestrator.allocations, 1, Relaxed);
     }
 
+    /// Place of the next dependency entry.
+    #[inline]
+    pub(super) fn next_entry(&self) -> u32 {
+        self.orchestrator.deps_place.load(Relaxed) // Ordering: the orchestrator's own word.
+    }
+
     /// Takes dependency entries; returns the place of the first.
     #[inline]
     pub(super) fn take_deps(&self, count: u32, size: u32) -> u32 {
         if count == 0 {
             return 0;
         }
-        let first = self.orchestrator.deps_place.load(Relaxed);
+        let first = self.next_entry();
         let next = u64::from(first) + u64::from(count);
         let next = if next >= u64::from(size) { next - u64::from(size) } else { next };
         self.orchestrator.deps_place.store(next as u32, Relaxed);
