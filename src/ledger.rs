@@ -54,6 +54,20 @@ impl Class {
     }
 }
 
+/// The classes that a worker can run, a bit each.
+fn classes_of(kind: WorkerType) -> u8 {
+    let of = |kind: TaskType| 1 << kind as u8;
+    match kind {
+        WorkerType::Cube => of(TaskType::Cube) | of(TaskType::Mix) | 1 << MIX_CUBE,
+        WorkerType::Vector => of(TaskType::Vector) | of(TaskType::Mix) | 1 << MIX_VECTOR,
+        WorkerType::AiCpu => of(TaskType::AiCpu),
+        WorkerType::Accelerator => of(TaskType::Accelerator),
+        WorkerType::Any => {
+            of(TaskType::Cube) | of(TaskType::Vector) | of(TaskType::AiCpu) | of(TaskType::Accelerator)
+        }
+    }
+}
+
 /// What the orchestrator does, as far as an idle worker is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
@@ -76,6 +90,8 @@ struct Crowd {
     ready: u64,
     /// Blocks placed but not started.
     starting: u64,
+    /// Whether any of this changed since it was looked at.
+    changed: bool,
 }
 
 impl Crowd {
@@ -86,6 +102,7 @@ impl Crowd {
             admitting: self.admitting + other.admitting,
             ready: self.ready + other.ready,
             starting: self.starting + other.starting,
+            changed: true,
         }
     }
 
@@ -201,8 +218,9 @@ pub struct Ledger {
     supply: Supply,
     /// Types of which there are workers.
     present: Vec<WorkerType>,
-    /// Whether anything changed that idle workers may wait for since time moved on.
+    /// Whether anything changed that idle workers may wait for since time moved on, and whether it was the supply.
     changed: bool,
+    supply_changed: bool,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -230,6 +248,7 @@ impl Ledger {
             books: kinds.into_iter().map(Book::new).collect(),
             present,
             changed: true,
+            supply_changed: true,
         }
     }
 
@@ -237,7 +256,9 @@ impl Ledger {
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
         self.changed = true;
-        &mut self.crowds[usize::from(class.0)]
+        let crowd = &mut self.crowds[usize::from(class.0)];
+        crowd.changed = true;
+        crowd
     }
 
     /// End of the last block so far.
@@ -250,7 +271,7 @@ impl Ledger {
     pub fn supply(&mut self, supply: Supply) {
         if supply != self.supply {
             self.supply = supply;
-            self.changed = true;
+            (self.changed, self.supply_changed) = (true, true);
         }
     }
 
@@ -400,6 +421,7 @@ impl Ledger {
     /// What idle workers wait for has changed, perhaps.
     #[inline]
     fn turn(&mut self) {
+        let supply_changed = std::mem::take(&mut self.supply_changed);
         self.changed = false;
         let nothing = match self.supply {
             Supply::Blocked(resource) => FULL + resource as usize,
@@ -408,11 +430,18 @@ impl Ledger {
         };
         for index in 0..self.present.len() {
             let kind = self.present[index];
+            let mut several;
             let crowd = match kind {
-                WorkerType::Cube if !self.has_mix => self.crowds[TaskType::Cube as usize],
-                WorkerType::Vector if !self.has_mix => self.crowds[TaskType::Vector as usize],
-                _ => self.crowd_of_several(kind),
+                WorkerType::Cube if !self.has_mix => &mut self.crowds[TaskType::Cube as usize],
+                WorkerType::Vector if !self.has_mix => &mut self.crowds[TaskType::Vector as usize],
+                _ => {
+                    several = self.crowd_of_several(kind);
+                    &mut several
+                }
             };
+            if !std::mem::take(&mut crowd.changed) && !supply_changed {
+                continue;
+            }
             let sums = &mut self.sums[kind as usize];
             if self.has_costs {
                 let (free, completing) = crowd.causes(nothing);
@@ -427,17 +456,9 @@ impl Ledger {
     /// The tasks that a worker can run which runs several classes.
     #[inline(never)]
     fn crowd_of_several(&self, kind: WorkerType) -> Crowd {
-        let of = |kind: TaskType| &self.crowds[kind as usize];
-        let [cube, vector, ai_cpu, accelerator] =
-            [of(TaskType::Cube), of(TaskType::Vector), of(TaskType::AiCpu), of(TaskType::Accelerator)];
-        let (mix, partly) = (of(TaskType::Mix), |class: u8| &self.crowds[usize::from(class)]);
-        match kind {
-            WorkerType::Cube => cube.with(mix).with(partly(MIX_CUBE)),
-            WorkerType::Vector => vector.with(mix).with(partly(MIX_VECTOR)),
-            WorkerType::AiCpu => *ai_cpu,
-            WorkerType::Accelerator => *accelerator,
-            WorkerType::Any => cube.with(vector).with(ai_cpu).with(accelerator),
-        }
+        let classes = classes_of(kind);
+        let crowds = self.crowds.iter().enumerate().filter(|(class, _)| classes >> class & 1 == 1);
+        crowds.fold(Crowd::default(), |all, (_, crowd)| all.with(crowd))
     }
 
     /// The accounts of every worker up to the makespan, with its number of blocks.

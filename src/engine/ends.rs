@@ -7,6 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Workers in a word of a group: most machines need one.
+const WORD: u32 = u128::BITS;
+
 /// How many groups are remembered by their cycle.
 const RECENT: usize = 64;
 
@@ -19,22 +22,23 @@ pub(crate) struct Ends {
     /// Cycle and group of the others, packed, because numbers are compared faster than fields.
     later: BinaryHeap<Reverse<u128>>,
     /// The workers of every group, a bit each, in `width` words.
-    groups: Vec<u64>,
+    groups: Vec<u128>,
     width: usize,
     unused: Vec<u32>,
     /// A group by its cycle; the cycle is the largest number where there is none.
     recent: [(u64, u32); RECENT],
-    /// Workers whose block ends now and has not been taken: those of the word at hand, its place, and the words behind it.
-    due: u64,
+    /// Workers whose block ends now and has not been taken: those of the word at hand, and the words of the group behind it.
+    due: u128,
+    /// The word behind the one at hand. When that is the last, the group is unused again.
     due_word: usize,
-    due_words: Box<[u64]>,
+    due_group: u32,
     /// Whether a block ends at the largest number, which is never reached.
     has_endless: bool,
 }
 
 impl Ends {
     pub(crate) fn new(n_workers: usize) -> Ends {
-        let width = n_workers.div_ceil(64).max(1);
+        let width = n_workers.div_ceil(WORD as usize).max(1);
         Ends {
             next: u64::MAX,
             first: 0,
@@ -44,8 +48,8 @@ impl Ends {
             unused: Vec::new(),
             recent: [(u64::MAX, 0); RECENT],
             due: 0,
-            due_word: width - 1,
-            due_words: vec![0; width].into(),
+            due_word: width,
+            due_group: 0,
             has_endless: false,
         }
     }
@@ -59,7 +63,7 @@ impl Ends {
         }
         let (cycle, group) = self.recent[place(end)];
         let group = if cycle == end { group } else { self.open(end) };
-        self.groups[group as usize * self.width + leader as usize / 64] |= 1 << (leader % 64);
+        self.groups[group as usize * self.width + (leader / WORD) as usize] |= 1 << (leader % WORD);
     }
 
     /// The next cycle at which a block ends, or the largest number.
@@ -76,10 +80,10 @@ impl Ends {
     /// The next worker whose block ends at `now`, ascending.
     #[inline(always)]
     pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
-        if self.due == 0 && !self.turn_to_due(now) {
+        if self.due == 0 && (self.due_word == self.width && self.next != now || !self.turn_to_due(now)) {
             return None;
         }
-        let worker = self.due_word as u32 * 64 + self.due.trailing_zeros();
+        let worker = (self.due_word as u32 - 1) * WORD + self.due.trailing_zeros();
         self.due &= self.due - 1;
         Some(worker)
     }
@@ -88,14 +92,17 @@ impl Ends {
     #[inline]
     fn turn_to_due(&mut self, now: u64) -> bool {
         while self.due == 0 {
-            if self.due_word + 1 < self.width {
-                self.due_word += 1;
-            } else if self.next == now {
+            if self.due_word == self.width {
+                if self.next != now {
+                    return false;
+                }
                 self.collect(now);
-            } else {
-                return false;
             }
-            self.due = std::mem::take(&mut self.due_words[self.due_word]);
+            self.due = std::mem::take(&mut self.groups[self.due_group as usize * self.width + self.due_word]);
+            self.due_word += 1;
+            if self.due_word == self.width {
+                self.unused.push(self.due_group);
+            }
         }
         true
     }
@@ -125,22 +132,29 @@ impl Ends {
         group as u32
     }
 
-    /// Takes all groups of a cycle out of the queue.
+    /// Takes all groups of a cycle out of the queue and joins them.
     #[inline]
     fn collect(&mut self, now: u64) {
         self.recent[place(now)].0 = u64::MAX;
-        self.due_word = 0;
+        (self.due_group, self.due_word) = (self.first, 0);
+        self.step();
         while self.next == now {
-            let first = self.first as usize * self.width;
             for word in 0..self.width {
-                self.due_words[word] |= std::mem::take(&mut self.groups[first + word]);
+                let workers = std::mem::take(&mut self.groups[self.first as usize * self.width + word]);
+                self.groups[self.due_group as usize * self.width + word] |= workers;
             }
             self.unused.push(self.first);
-            (self.next, self.first) = match self.later.pop() {
-                Some(Reverse(key)) => ((key >> 64) as u64, key as u32),
-                None => (u64::MAX, 0),
-            };
+            self.step();
         }
+    }
+
+    /// The first group is out; the next one takes its place.
+    #[inline]
+    fn step(&mut self) {
+        (self.next, self.first) = match self.later.pop() {
+            Some(Reverse(key)) => ((key >> 64) as u64, key as u32),
+            None => (u64::MAX, 0),
+        };
     }
 }
 
