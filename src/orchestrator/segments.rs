@@ -1,7 +1,8 @@
 //! Ranges of bytes of one buffer, disjoint and in order, each with its last writer and the readers since.
 //!
 //! A sorted list in two levels: chunks of at most 64 segments, so that thousands of tiles in one buffer cost two short
-//! binary searches and a short move, and a write over exactly the same bytes changes one entry in place.
+//! binary searches and a short move, and a write over exactly the same bytes changes one entry in place. Programs come back to the
+//! same bytes, so where they were found is remembered, and mostly nothing is searched for at all.
 
 use crate::id::TaskId;
 use crate::window::{NONE, SlotRef};
@@ -26,8 +27,9 @@ impl Access {
     pub const NOBODY: Access = Access { task: TaskId(u64::MAX), slot: NONE, path: 0 };
 }
 
-/// Bytes `start..end` with one last writer.
+/// Bytes `start..end` with one last writer. It fills one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Segment {
     /// First byte.
     pub start: u64,
@@ -40,13 +42,27 @@ pub struct Segment {
 }
 
 /// The segments of one buffer.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Segments {
     /// None of them empty.
     chunks: Vec<Vec<Segment>>,
     len: usize,
-    /// Where a segment was found last: programs like to come back to the same bytes.
-    last: Cell<(usize, usize)>,
+    /// The first byte that was sought last, and the answer; as long as no segment has moved.
+    last: Cell<(u64, Place)>,
+    /// Where segments were found, by [`hint_of`] the byte that was sought. A hint may be out of date, which is seen when it is used.
+    hints: Box<[Cell<Place>]>,
+}
+
+/// Chunk times [`CHUNK`], plus the position in it.
+type Place = u32;
+
+/// The largest number stands for no byte: nothing begins there.
+const NO_BYTE: u64 = u64::MAX;
+
+impl Default for Segments {
+    fn default() -> Segments {
+        Segments { chunks: Vec::new(), len: 0, last: Cell::new((NO_BYTE, 0)), hints: Box::default() }
+    }
 }
 
 impl Segments {
@@ -65,6 +81,7 @@ impl Segments {
     /// Forgets everything, keeping one chunk's memory for the next use.
     #[inline]
     pub fn clear(&mut self, spare: &mut Vec<Vec<Segment>>) {
+        self.forget();
         self.len = 0;
         for mut chunk in self.chunks.drain(..) {
             chunk.clear();
@@ -79,13 +96,14 @@ impl Segments {
         let [segment] = &mut list[..] else { return false };
         (segment.start, segment.end, segment.writer) = (0, bytes, writer);
         segment.readers.clear();
+        self.forget();
         true
     }
 
     /// Visits the segments that share bytes with `start..end`, in order.
     #[inline]
     pub fn overlapping(&self, start: u64, end: u64, mut visit: impl FnMut(&Segment)) {
-        let (mut chunk, mut index) = self.seek(start);
+        let (mut chunk, mut index) = parts(self.seek(start));
         while let Some(list) = self.chunks.get(chunk) {
             for segment in &list[index..] {
                 if segment.start >= end {
@@ -97,43 +115,68 @@ impl Segments {
         }
     }
 
-    /// Position of the first segment that ends behind `start`.
     #[inline]
-    fn seek(&self, start: u64) -> (usize, usize) {
-        let (chunk, index) = self.last.get();
-        if let Some(segment) = self.chunks.get(chunk).and_then(|list| list.get(index))
-            && segment.start <= start
-            && start < segment.end
-        {
-            return (chunk, index);
-        }
-        let found = self.search(start);
-        self.last.set(found);
-        found
+    fn get(&self, place: Place) -> Option<&Segment> {
+        let (chunk, index) = parts(place);
+        self.chunks.get(chunk)?.get(index)
     }
 
-    fn search(&self, start: u64) -> (usize, usize) {
+    #[inline]
+    fn get_mut(&mut self, place: Place) -> Option<&mut Segment> {
+        let (chunk, index) = parts(place);
+        self.chunks.get_mut(chunk)?.get_mut(index)
+    }
+
+    /// Position of the first segment that ends behind `start`.
+    #[inline]
+    fn seek(&self, start: u64) -> Place {
+        let (sought, place) = self.last.get();
+        if sought == start {
+            return place;
+        }
+        let hint = self.hints.get(hint_of(start, self.hints.len()));
+        let place = match hint.map(Cell::get) {
+            Some(place) if self.get(place).is_some_and(|it| it.start <= start && start < it.end) => place,
+            _ => self.search(start),
+        };
+        if let Some(hint) = hint {
+            hint.set(place);
+        }
+        self.last.set((start, place));
+        place
+    }
+
+    #[inline(never)]
+    fn search(&self, start: u64) -> Place {
         let chunk = match self.chunks.len() {
             0 | 1 => 0,
             _ => self.chunks.partition_point(|list| list[list.len() - 1].end <= start),
         };
         let index = self.chunks.get(chunk).map_or(0, |list| list.partition_point(|segment| segment.end <= start));
-        (chunk, index)
+        (chunk * CHUNK + index) as Place
+    }
+
+    /// Segments are about to move.
+    #[inline]
+    fn forget(&mut self) {
+        self.last.set((NO_BYTE, 0));
     }
 
     /// Makes `writer` the last writer of `start..end`, without readers; what it covers of others is gone for good.
+    #[inline]
     pub fn write(&mut self, start: u64, end: u64, writer: Access, spare: &mut Vec<Vec<Segment>>) {
-        let (chunk, index) = self.seek(start);
-        if let Some(segment) = self.chunks.get_mut(chunk).and_then(|list| list.get_mut(index))
-            && segment.start == start
-            && segment.end == end
-        {
-            segment.writer = writer;
-            segment.readers.clear();
-            return;
+        let place = self.seek(start);
+        match self.get_mut(place) {
+            Some(segment) if segment.start == start && segment.end == end => {
+                segment.writer = writer;
+                segment.readers.clear();
+            }
+            Some(segment) if segment.start < end => {
+                self.cut(start, end, spare);
+                self.insert(Segment { start, end, writer, readers: Vec::new() }, spare);
+            }
+            _ => self.insert(Segment { start, end, writer, readers: Vec::new() }, spare),
         }
-        self.cut(start, end, spare);
-        self.insert(Segment { start, end, writer, readers: Vec::new() }, spare);
     }
 
     /// Adds a reader to the bytes `start..end`, splitting segments at its ends and filling gaps.
@@ -165,8 +208,9 @@ impl Segments {
     /// Removes the bytes `start..end` from whatever covers them.
     fn cut(&mut self, start: u64, end: u64, spare: &mut Vec<Vec<Segment>>) {
         loop {
-            let (chunk, index) = self.seek(start);
-            let Some(segment) = self.chunks.get_mut(chunk).and_then(|list| list.get_mut(index)) else { return };
+            let place = self.seek(start);
+            self.forget();
+            let Some(segment) = self.get_mut(place) else { return };
             if segment.start >= end {
                 return;
             }
@@ -182,12 +226,13 @@ impl Segments {
                     segment.start = end;
                     return;
                 }
-                (false, false) => self.remove(chunk, index, spare),
+                (false, false) => self.remove(place, spare),
             }
         }
     }
 
-    fn remove(&mut self, chunk: usize, index: usize, spare: &mut Vec<Vec<Segment>>) {
+    fn remove(&mut self, place: Place, spare: &mut Vec<Vec<Segment>>) {
+        let (chunk, index) = parts(place);
         self.chunks[chunk].remove(index);
         self.len -= 1;
         if self.chunks[chunk].is_empty() {
@@ -196,24 +241,35 @@ impl Segments {
     }
 
     /// Inserts a segment whose bytes are free.
-    #[inline]
+    #[inline(never)]
     fn insert(&mut self, segment: Segment, spare: &mut Vec<Vec<Segment>>) {
         self.len += 1;
         if self.chunks.is_empty() {
             let mut list = spare.pop().unwrap_or_else(|| Vec::with_capacity(4));
             list.push(segment);
             self.chunks.push(list);
+            self.forget();
             return;
         }
-        let (mut chunk, mut index) = self.seek(segment.start);
+        let (mut chunk, mut index) = parts(self.seek(segment.start));
+        self.forget();
         if chunk == self.chunks.len() {
             chunk -= 1;
             index = self.chunks[chunk].len();
         }
         if self.chunks[chunk].len() == CHUNK {
             (chunk, index) = self.split(chunk, index, spare);
+            self.make_hints();
         }
         self.chunks[chunk].insert(index, segment);
+    }
+
+    /// Two hints for each segment, as soon as there are many of them.
+    #[cold]
+    fn make_hints(&mut self) {
+        if self.hints.len() < 2 * self.len {
+            self.hints = vec![Cell::default(); (2 * self.len).next_power_of_two()].into();
+        }
     }
 
     /// Makes room in a full chunk; returns where `(chunk, index)` is now. Appending at the very end opens a new chunk, so
@@ -232,6 +288,7 @@ impl Segments {
 
     /// Drops the accesses that `is_dead` names and the segments that nobody is left in.
     pub fn sweep(&mut self, mut is_dead: impl FnMut(&Access) -> bool, spare: &mut Vec<Vec<Segment>>) {
+        self.forget();
         for list in &mut self.chunks {
             list.retain_mut(|segment| {
                 segment.readers.retain(|reader| !is_dead(reader));
@@ -246,6 +303,18 @@ impl Segments {
         }
         self.len = self.chunks.iter().map(Vec::len).sum();
     }
+}
+
+/// Chunk and position in it. Behind the last segment of a full chunk is the chunk behind it.
+#[inline]
+fn parts(place: Place) -> (usize, usize) {
+    (place as usize / CHUNK, place as usize % CHUNK)
+}
+
+/// Where the hint for a byte is kept, among a power of two of them. Multiples of a tile's size are spread evenly.
+#[inline]
+fn hint_of(byte: u64, n_hints: usize) -> usize {
+    byte.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_shr(u64::BITS - n_hints.trailing_zeros()) as usize
 }
 
 #[cfg(test)]
