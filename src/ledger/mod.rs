@@ -3,10 +3,14 @@
 //! What an idle worker waits for depends on its type only, so idle time is booked once per type, in running sums, when time
 //! moves on. A worker notes the sums when it falls idle and takes the difference when it is given work again.
 
+mod class;
+
+pub use class::Class;
+
 use crate::id::{TaskType, WorkerType};
 use crate::report::Accounts;
 use crate::window::Resource;
-use crate::workload::Units;
+use class::{N_CLASSES, classes_of};
 
 /// Accounts of a worker that runs nothing, in the order of [`crate::report::Accounts`].
 const N_IDLE: usize = 9;
@@ -20,53 +24,6 @@ const DEPENDENCY: usize = 2;
 const FULL: usize = 3;
 const ORCHESTRATOR: usize = 7;
 const DRAINED: usize = 8;
-
-/// Tasks that the same worker types can run.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Class(u8);
-
-/// Number of classes: one a task type, and MIX by the kinds it takes if these are not both.
-const N_CLASSES: usize = 8;
-const MIX_CUBE: u8 = 6;
-const MIX_VECTOR: u8 = 7;
-
-impl Class {
-    /// The class of a task.
-    #[inline]
-    pub fn of(kind: TaskType, units: Units) -> Class {
-        Class(match kind {
-            TaskType::Mix if units.vector == 0 => MIX_CUBE,
-            TaskType::Mix if units.cube == 0 => MIX_VECTOR,
-            _ => kind as u8,
-        })
-    }
-
-    /// The class with this number.
-    #[inline]
-    pub fn from_bits(bits: u32) -> Class {
-        Class(bits as u8 & 7)
-    }
-
-    /// Its number, below 8.
-    #[inline]
-    pub fn bits(self) -> u32 {
-        u32::from(self.0)
-    }
-}
-
-/// The classes that a worker can run, a bit each.
-fn classes_of(kind: WorkerType) -> u8 {
-    let of = |kind: TaskType| 1 << kind as u8;
-    match kind {
-        WorkerType::Cube => of(TaskType::Cube) | of(TaskType::Mix) | 1 << MIX_CUBE,
-        WorkerType::Vector => of(TaskType::Vector) | of(TaskType::Mix) | 1 << MIX_VECTOR,
-        WorkerType::AiCpu => of(TaskType::AiCpu),
-        WorkerType::Accelerator => of(TaskType::Accelerator),
-        WorkerType::Any => {
-            of(TaskType::Cube) | of(TaskType::Vector) | of(TaskType::AiCpu) | of(TaskType::Accelerator)
-        }
-    }
-}
 
 /// What the orchestrator does, as far as an idle worker is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,7 +213,7 @@ impl Ledger {
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
         self.changed = true;
-        let crowd = &mut self.crowds[usize::from(class.0)];
+        let crowd = &mut self.crowds[class.index()];
         crowd.changed = true;
         crowd
     }
@@ -278,7 +235,7 @@ impl Ledger {
     /// A task was published; `admitting` if it waits for nothing but its admission.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
-        self.has_mix |= class.0 == TaskType::Mix as u8 || class.0 >= MIX_CUBE;
+        self.has_mix |= class.is_mix();
         let has_costs = self.has_costs;
         let crowd = self.crowd(class);
         crowd.pending += 1;
