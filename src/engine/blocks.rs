@@ -110,7 +110,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         costs.edge.saturating_mul(self.window.count_consumers(slot))
     }
 
-    #[inline(always)]
+    /// A job that went through the queue is done.
+    #[inline(never)]
     pub(super) fn take_effect(&mut self, job: Job) {
         self.tell(job, JobStep::Done);
         self.effect(job);
@@ -127,7 +128,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 
     /// The end of a block is processed: its workers are free, and with the last block the task is done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete_block(&mut self, leader: u32) {
         let worker = self.floor.worker(leader);
         let (slot_ref, end) = (worker.block.slot, worker.block_end());
@@ -153,7 +154,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.ledger.freed(worker);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
         if task.job.has(flag::CANCELLED) {
@@ -172,7 +173,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 
     /// A dispatched block starts after its pickup.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start(&mut self, leader: u32) {
         let block = &self.floor.worker(leader).block;
         let (slot_ref, index, is_one) = (block.slot, block.index, block.crew.is_one());
