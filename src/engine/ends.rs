@@ -89,7 +89,7 @@ impl Ends {
     }
 
     /// Goes on to the next word that has workers whose block ends at `now`; false if there is none.
-    #[inline]
+    #[inline(always)]
     fn turn_to_due(&mut self, now: u64) -> bool {
         while self.due == 0 {
             if self.due_word == self.width {

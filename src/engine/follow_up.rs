@@ -103,7 +103,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 }
 
 impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
-    #[inline]
+    #[inline(always)]
     fn ready(&mut self, slot: SlotRef) {
         self.become_ready(slot, false);
     }

@@ -376,7 +376,7 @@ impl Ledger {
     }
 
     /// What idle workers wait for has changed, perhaps.
-    #[inline]
+    #[inline(always)]
     fn turn(&mut self) {
         let supply_changed = std::mem::take(&mut self.supply_changed);
         self.changed = false;

@@ -171,7 +171,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// When the program is wrong, or asks for what the machine can never give.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self) -> Result<Step, RunError> {
         loop {
             match self.next_operation()? {
@@ -198,7 +198,7 @@ impl Orchestrator {
     }
 
     /// Settles type, cost and needs of the task at hand.
-    #[inline]
+    #[inline(always)]
     fn resolve(&mut self) -> Result<(), RunError> {
         let task = &self.task;
         let is_full = self.rules.machine.rules.hazards == Hazards::Full;

@@ -61,7 +61,7 @@ impl Policy for Pto {
         self.waiting == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         let mut queues = self.waiting;
         while queues != 0 {
