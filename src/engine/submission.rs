@@ -106,8 +106,11 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         match reserved {
             Ok((slot, needs)) => {
                 let costs = &self.machine.orchestrator;
-                let cost = costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps));
-                self.tally.reserved(self.window, self.orchestrator.ring(), &needs);
+                let cost = if self.is_submitting_free {
+                    0
+                } else {
+                    costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps))
+                };
                 self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
                 self.ledger.supply(Supply::Working);
                 self.pay(cost, Action::Publish(slot))

@@ -127,7 +127,26 @@ impl Tally {
         }
     }
 
-    /// A task took its place and what it needs in a ring.
+    /// Looks how full a ring is. What is in use shrinks only when tasks retire.
+    #[inline]
+    pub(super) fn before_retiring<S: Sharing>(&mut self, window: &Window<S>, ring: u32) {
+        let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));
+        let window_used = state.submitted() - state.retired();
+        if window_used > high.window {
+            high.window = window_used;
+        }
+        if state.deps_used() > high.deps {
+            high.deps = state.deps_used();
+        }
+        if state.heap_used() > high.heap {
+            high.heap = state.heap_used();
+        }
+        if window.tensors() > self.tensors {
+            self.tensors = window.tensors();
+        }
+    }
+
+    /// A task took its place and what it needs in a ring, from which others may retire at any time.
     #[inline]
     pub(super) fn reserved<S: Sharing>(&mut self, window: &Window<S>, ring: u32, needs: &Needs) {
         let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));

@@ -341,7 +341,7 @@ impl Ledger {
             sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
         if self.has_costs {
-            book.ended = sums.completing.at(self.now);
+            sums.completing.note(&mut book.ended, self.now);
             book.ended_at = self.now;
         }
     }
@@ -352,7 +352,7 @@ impl Ledger {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if self.has_costs && self.now > book.ended_at {
-            book.completed = sums.completing.at(self.now);
+            sums.completing.note(&mut book.completed, self.now);
             book.waited = true;
         }
         sums.free.note(&mut book.freed, self.now);
