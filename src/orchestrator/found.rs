@@ -35,8 +35,9 @@ impl<S: Sharing> Found<'_, S> {
         }
         let producer = Producer { task: access.task, slot: access.slot };
         self.path = self.path.max(access.path);
-        if self.window.is_alive(producer.slot, producer.task) {
-            if self.window.mark(producer.slot, self.consumer) {
+        let slot = self.window.slot(producer.slot);
+        if slot.task() == producer.task && !slot.is_consumed() {
+            if slot.mark(self.consumer) {
                 self.producers.push(producer);
             }
         } else if S::SHARED {
@@ -107,12 +108,13 @@ impl Orchestrator {
                 continue;
             };
             path = path.max(paths[slot as usize]);
-            if window.is_consumed(slot) {
+            let from = window.slot(slot);
+            if from.is_consumed() {
                 if S::SHARED {
                     gone.push(Producer { task, slot });
                 }
-            } else if window.mark(slot, *next) {
-                visit(Producer { task, slot }, window.slot(slot));
+            } else if from.mark(*next) {
+                visit(Producer { task, slot }, from);
             }
         }
         self.path = path;

@@ -310,7 +310,7 @@ impl Orchestrator {
     #[cold]
     pub fn look_again<S: Sharing>(&mut self, window: &Window<S>) {
         if self.is_found {
-            self.producers.iter().for_each(|producer| window.unmark(producer.slot));
+            self.producers.iter().for_each(|producer| window.slot(producer.slot).unmark());
             self.find_producers(window);
         }
     }

@@ -223,28 +223,7 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn is_alive(&self, slot: SlotRef, task: TaskId) -> bool {
         let slot = self.slot(slot);
-        // Ordering: pairs with the AcqRel decrement in `release`; the orchestrator alone changes tenants.
-        slot.task() == task && slot.refs.load(Acquire) > 0
-    }
-
-    /// Whether the task in this slot is consumed.
-    #[inline]
-    pub fn is_consumed(&self, slot: SlotRef) -> bool {
-        self.slot(slot).refs.load(Acquire) == 0 // Ordering: as `is_alive`.
-    }
-
-    /// Remembers that `consumer` has met this slot; false if it had before.
-    #[inline]
-    pub fn mark(&self, slot: SlotRef, consumer: TaskId) -> bool {
-        let mark = &self.slot(slot).mark;
-        let is_new = mark.load(Relaxed) != consumer.0; // Ordering: the orchestrator's own word.
-        mark.store(consumer.0, Relaxed);
-        is_new
-    }
-
-    /// Forgets who has met this slot.
-    pub fn unmark(&self, slot: SlotRef) {
-        self.slot(slot).mark.store(u64::MAX, Relaxed); // Ordering: the orchestrator's own word.
+        slot.task() == task && !slot.is_consumed()
     }
 
     /// First byte, inside the heap of its ring, of the piece of `bytes` bytes that the task in a slot reserved.

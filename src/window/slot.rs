@@ -12,7 +12,7 @@ use super::state::{State, StateWord};
 use crate::id::{TaskId, TaskType};
 use crate::sync::{Sharing, Word};
 use crate::workload::{Cost, Submit, Units};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 #[cfg(not(loom))]
 use zerocopy::FromZeros;
 
@@ -128,6 +128,26 @@ impl<S: Sharing> Slot<S> {
     #[inline]
     pub fn state(&self) -> State {
         self.state.state()
+    }
+
+    /// Whether nobody needs the task any more.
+    #[inline]
+    pub fn is_consumed(&self) -> bool {
+        // Ordering: pairs with the AcqRel decrement in `release`; the orchestrator alone changes tenants.
+        self.refs.load(Acquire) == 0
+    }
+
+    /// Remembers that `consumer` has met the task; false if it had before.
+    #[inline]
+    pub fn mark(&self, consumer: TaskId) -> bool {
+        let is_new = self.mark.load(Relaxed) != consumer.0; // Ordering: the orchestrator's own word.
+        self.mark.store(consumer.0, Relaxed);
+        is_new
+    }
+
+    /// Forgets who has met the task.
+    pub fn unmark(&self) {
+        self.mark.store(u64::MAX, Relaxed); // Ordering: the orchestrator's own word.
     }
 
     /// A block of the task started.
