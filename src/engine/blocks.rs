@@ -165,8 +165,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         if waits_for_nothing {
             self.ledger.admitted(Class::from_bits(task.job.class()));
         }
-        if self.window.satisfy(slot) {
-            self.become_ready(slot, true);
+        if task.count_down() == 0 {
+            self.become_ready(slot, task, true);
             self.follow_up();
             self.obey();
         }

@@ -57,7 +57,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         for slot in cancelled {
             self.withdraw(slot);
             if self.window.slot(slot).job.has(flag::ADMITTED) && self.window.satisfy(slot) {
-                self.become_ready(slot, false);
+                self.ready(slot);
             }
         }
     }

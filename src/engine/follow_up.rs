@@ -6,7 +6,8 @@ use super::{JobKind, JobStep, Observer, Retired, SchedulerJob};
 use crate::id::TaskType;
 use crate::ledger::Class;
 use crate::policy::{Policy, Ready};
-use crate::window::{Outcomes, SlotRef, flag};
+use crate::sync::Local;
+use crate::window::{Outcomes, Slot, SlotRef, flag};
 
 /// What a change of the window leaves to do.
 #[derive(Default)]
@@ -69,8 +70,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     /// The last thing a task waited for is done, which was its own admission or not.
     #[inline(always)]
-    pub(super) fn become_ready(&mut self, slot_ref: SlotRef, by_admission: bool) {
-        let slot = self.window.slot(slot_ref);
+    pub(super) fn become_ready(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, by_admission: bool) {
         let times = &mut self.times[slot_ref as usize];
         times.ready = self.now;
         let kind = slot.job.kind();
@@ -107,7 +107,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
     #[inline(always)]
     fn ready(&mut self, slot: SlotRef) {
-        self.become_ready(slot, false);
+        self.become_ready(slot, self.window.slot(slot), false);
     }
 
     #[inline]

@@ -165,7 +165,8 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         let line = self.orchestrator.line().unwrap_or(0);
         let times = &mut self.times[slot_ref as usize];
         (times.submit, times.start, times.line) = (self.now, self.now, line);
-        let task = self.window.slot(slot_ref).task();
+        let slot = self.window.slot(slot_ref);
+        let task = slot.task();
         if P::READS_SUBMISSIONS {
             let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
             let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
@@ -175,7 +176,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         }
         self.observer.submitted(task, slot_ref, self.window, self.now);
         let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
-        let slot = self.window.slot(slot_ref);
         self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
         let spoilt_by = published.cancelled.or(orphan);
         if let Some(cause) = spoilt_by {

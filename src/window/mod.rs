@@ -297,20 +297,7 @@ impl<S: Sharing> Window<S> {
     /// One thing less to wait for; true if it was the last, which makes the task READY.
     #[inline]
     pub fn satisfy(&self, slot: SlotRef) -> bool {
-        self.count_down(slot) == 0
-    }
-
-    /// One thing less to wait for; returns how many are left. Unless it was the last, the task may be anywhere in its life by
-    /// the time the caller looks again.
-    #[inline(always)]
-    fn count_down(&self, slot: SlotRef) -> u32 {
-        let slot = self.slot(slot);
-        // Ordering: AcqRel, every decrement: the last one sees what all the others wrote before.
-        let left = slot.fanin.fetch_sub(1, AcqRel) - 1;
-        if left == 0 {
-            slot.state.become_state(State::Ready);
-        }
-        left
+        self.slot(slot).count_down() == 0
     }
 
     /// How many consumers are linked and wait for it.
@@ -376,7 +363,7 @@ impl<S: Sharing> Window<S> {
             // Read before the consumer is released: it may run, retire and give the entry away at once.
             index = entry.next.load(Relaxed);
             outcomes.releasing(slot_ref, consumer);
-            match self.count_down(consumer) {
+            match self.slot(consumer).count_down() {
                 0 => outcomes.ready(consumer),
                 1 => outcomes.unblocked(consumer),
                 _ => {}

@@ -12,7 +12,7 @@ use super::state::{State, StateWord};
 use crate::id::{TaskId, TaskType};
 use crate::sync::{Sharing, Word};
 use crate::workload::{Cost, Submit, Units};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 #[cfg(not(loom))]
 use zerocopy::FromZeros;
 
@@ -148,6 +148,18 @@ impl<S: Sharing> Slot<S> {
     /// Forgets who has met the task.
     pub fn unmark(&self) {
         self.mark.store(u64::MAX, Relaxed); // Ordering: the orchestrator's own word.
+    }
+
+    /// One thing less to wait for; returns how many are left. The last one makes the task READY. Unless it was the last, the task may be
+    /// anywhere in its life by the time the caller looks again.
+    #[inline(always)]
+    pub fn count_down(&self) -> u32 {
+        // Ordering: AcqRel, every decrement: the last one sees what all the others wrote before.
+        let left = self.fanin.fetch_sub(1, AcqRel) - 1;
+        if left == 0 {
+            self.state.become_state(State::Ready);
+        }
+        left
     }
 
     /// A block of the task started.
