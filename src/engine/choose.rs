@@ -12,7 +12,7 @@ use crate::policy::orleans::Orleans;
 use crate::policy::predictive::Predictive;
 use crate::policy::ray::Ray;
 use crate::policy::{
-    Choice, Lifo, Name, Ordered, PerWorker, Plan, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
+    Choice, Lifo, Name, Ordered, PerWorker, Plan, Policy, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
 };
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
@@ -28,14 +28,12 @@ pub fn simulate_with(
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     match choice.name {
-        // Compiled once more without any thought of an observer: nothing is faster than the default.
-        Name::Pto if !observer.watches() => drive(workload, machine, Pto::new(QueueLimit::of(machine)), &mut ()),
-        // And once more for the journal, so that reports slow a run down as little as possible.
-        Name::Pto if observer.journal().is_some() => {
+        // Compiled once more for the journal, so that reports slow a run down as little as possible.
+        Name::Pto if observer.watches() && observer.journal().is_some() => {
             let journal = observer.journal().expect("it was there just now");
             drive(workload, machine, Pto::new(QueueLimit::of(machine)), journal)
         }
-        Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
+        Name::Pto => simulate_fast(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
         Name::CyberClassic => {
             let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
             simulate_under(workload, machine, policy, observer)
@@ -50,7 +48,7 @@ pub fn simulate_with(
         }
         Name::Bmf => {
             let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
-            simulate_under(workload, machine, policy, observer)
+            simulate_fast(workload, machine, policy, observer)
         }
         Name::Ray => {
             let policy = Ray::new(&choice.config.ray, workload, machine)?;
@@ -68,7 +66,7 @@ pub fn simulate_with(
         }
         Name::Static => {
             let policy = StaticList::new(plan(workload, machine)?, machine);
-            simulate_under(workload, machine, policy, observer)
+            simulate_fast(workload, machine, policy, observer)
         }
         Name::Lifo => simulate_under(workload, machine, Ordered::new(Lifo, machine), observer),
         Name::Random => {
@@ -77,6 +75,20 @@ pub fn simulate_with(
         }
         Name::Shortest => simulate_under(workload, machine, Ordered::new(Shortest, machine), observer),
     }
+}
+
+/// As [`simulate_under`], compiled once more without any thought of an observer: for the default policy, because nothing must be
+/// faster, and for those that would cost more than twice as much otherwise.
+fn simulate_fast<P: Policy>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    policy: P,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    if observer.watches() {
+        return simulate_under(workload, machine, policy, observer);
+    }
+    drive(workload, machine, policy, &mut ())
 }
 
 /// The list schedule of a program: what `predictive` does with it when nothing is ever full.

@@ -5,6 +5,7 @@ use crate::error::RunError;
 use crate::id::TaskId;
 use crate::orchestrator::Orchestrator;
 use crate::workload::{Symbols, Workload};
+use std::ops::Range;
 
 /// Lists of tasks, one for each task.
 #[derive(Debug)]
@@ -46,21 +47,20 @@ impl Number for u32 {
 }
 
 impl Producers {
-    /// Reads a whole program as [`super::Graph::load`] does, and shows every task as the orchestrator has it at hand. All names
-    /// come with it.
+    /// Reads a whole program as [`super::Graph::load`] does, and shows every task as the orchestrator has it at hand, with its
+    /// producers. All names come with it.
     ///
     /// # Errors
     /// As [`super::Graph::load`].
     pub fn load(
         workload: &dyn Workload,
         machine: &Machine,
-        mut show: impl FnMut(&Orchestrator),
+        mut show: impl FnMut(&Orchestrator, &[u32]),
     ) -> Result<(Producers, Symbols), RunError> {
         let (survey, n_tasks) = super::open(workload, machine)?;
         let (mut producers, mut tasks) = (Adjacency::new(n_tasks), Vec::new());
         let symbols = super::read(survey, &mut tasks, |orchestrator, _, found| {
-            show(orchestrator);
-            producers.end_list(found.len());
+            show(orchestrator, &found[producers.end_list(found.len())..]);
         })?;
         Ok((producers.with(tasks), symbols))
     }
@@ -74,10 +74,12 @@ impl<N: Number> Adjacency<N> {
         Adjacency { first, tasks: Vec::new() }
     }
 
-    /// The next list ends where so many tasks stand in all lists.
+    /// The next list ends where so many tasks stand in all lists; gives where it begins.
     #[inline]
-    pub(super) fn end_list(&mut self, n_listed: usize) {
+    pub(super) fn end_list(&mut self, n_listed: usize) -> usize {
+        let begin = self.first[self.first.len() - 1];
         self.first.push(n_listed as u32);
+        begin as usize
     }
 
     /// The lists filled in.
@@ -104,10 +106,16 @@ impl<N: Number> Adjacency<N> {
         self.tasks.is_empty()
     }
 
+    /// Where the list of a task stands.
+    #[inline]
+    pub(crate) fn range(&self, index: usize) -> Range<usize> {
+        self.first[index] as usize..self.first[index + 1] as usize
+    }
+
     /// The list of a task.
     #[inline]
     pub fn of(&self, index: usize) -> &[N] {
-        &self.tasks[self.first[index] as usize..self.first[index + 1] as usize]
+        &self.tasks[self.range(index)]
     }
 
     /// The same edges from the other end; every list ascending.

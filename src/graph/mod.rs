@@ -83,22 +83,9 @@ impl Graph {
     /// # Errors
     /// When the program cannot be read or asks for what the machine can never give.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
-        Graph::load_with(workload, machine, |_| {})
-    }
-
-    /// As [`Graph::load`], and shows every task as the program gives it.
-    ///
-    /// # Errors
-    /// As [`Graph::load`].
-    pub fn load_with(
-        workload: &dyn Workload,
-        machine: &Machine,
-        mut show: impl FnMut(&Submit),
-    ) -> Result<Graph, RunError> {
         let (survey, n_tasks) = open(workload, machine)?;
         let (mut tasks, mut producers, mut edges) = (Vec::with_capacity(n_tasks), Adjacency::new(n_tasks), Vec::new());
         let symbols = read(survey, &mut edges, |orchestrator, depth, found| {
-            show(&orchestrator.task);
             tasks.push(Task::at_hand(orchestrator, depth));
             producers.end_list(found.len());
         })?;
@@ -118,11 +105,6 @@ impl Graph {
     /// Producers of a task, each once.
     pub fn producers(&self, task: TaskId) -> &[TaskId] {
         self.producers.of(task.0 as usize)
-    }
-
-    /// Where the edges to the producers of a task begin, if all edges are numbered task by task.
-    pub fn first_edge(&self, task: TaskId) -> usize {
-        self.producers.first[task.0 as usize] as usize
     }
 
     /// Consumers of a task, ascending.

@@ -19,7 +19,7 @@ impl Heft {
     /// When the program cannot be read.
     pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Heft, RunError> {
         let mut spans = Vec::new();
-        let (producers, _) = Producers::load(workload, machine, |orchestrator| {
+        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
             spans.push(span(&Task::at_hand(orchestrator, 0), machine));
         })?;
         let costs = &machine.scheduler;

@@ -32,7 +32,7 @@ impl Outline {
     /// When the program cannot be read.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Outline, RunError> {
         let (mut cycles, mut kinds, mut is_plain) = (Vec::new(), Vec::new(), true);
-        let (producers, _) = Producers::load(workload, machine, |orchestrator| {
+        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
             let task = Task::at_hand(orchestrator, 0);
             cycles.push(task.cycles());
             kinds.push(task.kind);
@@ -93,9 +93,8 @@ struct List<'a> {
     consumers: Producers,
     newest_first: bool,
     floor: Floor,
-    /// READY tasks by type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
-    /// itself are packed, because numbers are compared faster than fields.
-    queues: [BinaryHeap<u128>; 5],
+    /// READY tasks by type.
+    queues: [Queue; 5],
     /// Bit k is set when queue k has a task.
     filled: u32,
     n_arrived: u32,
@@ -107,13 +106,38 @@ struct List<'a> {
     plan: Plan,
 }
 
+/// READY tasks of one type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
+/// itself are packed, because numbers are compared faster than fields.
+#[derive(Default)]
+struct Queue {
+    /// Those that wait for nothing, the first one last. There may be many, and sorting them once is cheaper than a heap.
+    sources: Vec<u128>,
+    others: BinaryHeap<u128>,
+}
+
+impl Queue {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.others.is_empty()
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<u32> {
+        let is_source = self.sources.last() > self.others.peek();
+        let first = if is_source { self.sources.pop() } else { self.others.pop() };
+        first.map(|first| first as u32)
+    }
+}
+
 impl List<'_> {
     fn run(&mut self) {
         for task in 0..self.waits_for.len() as u32 {
             if self.waits_for[task as usize] == 0 {
-                self.arrive(task);
+                let (kind, place) = self.arrival(task);
+                self.queues[kind as usize].sources.push(place);
             }
         }
+        self.queues.iter_mut().for_each(|queue| queue.sources.sort_unstable());
         let mut now = 0;
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
@@ -126,12 +150,14 @@ impl List<'_> {
         self.plan.makespan = now;
     }
 
-    fn arrive(&mut self, task: u32) {
+    /// A task is READY: its type, and its place among those of that type.
+    #[inline]
+    fn arrival(&mut self, task: u32) -> (TaskType, u128) {
         let (rank, kind) = (self.outline.ranks[task as usize], self.outline.kinds[task as usize]);
         let later = u32::MAX - self.n_arrived;
-        self.queues[kind as usize].push(u128::from(rank) << 64 | u128::from(later) << 32 | u128::from(task));
         self.filled |= 1 << kind as u32;
         self.n_arrived += 1;
+        (kind, u128::from(rank) << 64 | u128::from(later) << 32 | u128::from(task))
     }
 
     /// A worker is free again, and what waited for its task alone is READY.
@@ -144,7 +170,8 @@ impl List<'_> {
             let left = &mut self.waits_for[consumer as usize];
             *left -= 1;
             if *left == 0 {
-                self.arrive(consumer);
+                let (kind, place) = self.arrival(consumer);
+                self.queues[kind as usize].others.push(place);
             }
         }
     }
@@ -157,9 +184,8 @@ impl List<'_> {
             let kind = TaskType::ALL[number];
             while !self.queues[number].is_empty()
                 && let Some(worker) = self.floor.take(kind)
-                && let Some(first) = self.queues[number].pop()
+                && let Some(task) = self.queues[number].pop()
             {
-                let task = first as u32;
                 let end = now.saturating_add(self.outline.cycles[task as usize]);
                 self.floor.worker_mut(worker).clock = end;
                 self.running[worker as usize] = task;

@@ -7,17 +7,27 @@ pub(super) struct NumberSet {
     /// The smallest member, or [`NONE`]. It stands nowhere else, so that a set of one costs next to nothing.
     first: u32,
     /// The other members, then for each level which words of the level before are not empty.
-    levels: Vec<Vec<u64>>,
+    words: Vec<u64>,
+    /// Where each level begins; only so many are used.
+    begins: [u32; MOST_LEVELS],
+    n_levels: usize,
     len: usize,
 }
 
+/// So many levels of 64 to one hold all numbers of 32 bits.
+const MOST_LEVELS: usize = 6;
+
 impl NumberSet {
     pub fn new(limit: usize) -> NumberSet {
-        let mut levels = vec![vec![0; limit.div_ceil(64).max(1)]];
-        while let Some(last) = levels.last().filter(|last| last.len() > 1) {
-            levels.push(vec![0; last.len().div_ceil(64)]);
+        let (mut begins, mut n_levels, mut total) = ([0; MOST_LEVELS], 0, 0);
+        let mut width = limit.max(1);
+        while n_levels == 0 || width > 1 {
+            width = width.div_ceil(64);
+            begins[n_levels] = total as u32;
+            n_levels += 1;
+            total += width;
         }
-        NumberSet { first: NONE, levels, len: 0 }
+        NumberSet { first: NONE, words: vec![0; total], begins, n_levels, len: 0 }
     }
 
     #[inline]
@@ -27,7 +37,7 @@ impl NumberSet {
 
     #[inline]
     pub fn contains(&self, number: u32) -> bool {
-        number == self.first || self.levels[0][number as usize / 64] >> (number % 64) & 1 == 1
+        number == self.first || self.words[number as usize / 64] >> (number % 64) & 1 == 1
     }
 
     /// Puts in a number that is not in it.
@@ -72,7 +82,8 @@ impl NumberSet {
 
     /// All members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let others = self.levels[0].iter().zip(0..).flat_map(|(&word, index)| {
+        let members = self.begins[1..self.n_levels].first().map_or(self.words.len(), |&begin| begin as usize);
+        let others = self.words[..members].iter().zip(0..).flat_map(|(&word, index)| {
             let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
             let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
             words.map(move |left| index * 64 + left.trailing_zeros())
@@ -83,19 +94,19 @@ impl NumberSet {
     /// The smallest member but one, which must be there.
     #[inline]
     fn second(&self) -> u32 {
-        let deeper = |index: u32, level: &Vec<u64>| index * 64 + level[index as usize].trailing_zeros();
         // Mostly it is near the first.
-        let near = self.first / 64;
-        if self.levels[0][near as usize] != 0 {
-            return deeper(near, &self.levels[0]);
+        let near = self.words[self.first as usize / 64];
+        if near != 0 {
+            return self.first / 64 * 64 + near.trailing_zeros();
         }
-        self.levels.iter().rev().fold(0, deeper)
+        let levels = self.begins[..self.n_levels].iter().rev();
+        levels.fold(0, |index, &begin| index * 64 + self.words[(begin + index) as usize].trailing_zeros())
     }
 
     #[inline]
     fn enter(&mut self, mut number: u32) {
-        for level in &mut self.levels {
-            let word = &mut level[number as usize / 64];
+        for begin in &self.begins[..self.n_levels] {
+            let word = &mut self.words[(begin + number / 64) as usize];
             let was_empty = *word == 0;
             *word |= 1 << (number % 64);
             if !was_empty {
@@ -107,8 +118,8 @@ impl NumberSet {
 
     #[inline]
     fn leave(&mut self, mut number: u32) {
-        for level in &mut self.levels {
-            let word = &mut level[number as usize / 64];
+        for begin in &self.begins[..self.n_levels] {
+            let word = &mut self.words[(begin + number / 64) as usize];
             *word &= !(1 << (number % 64));
             if *word != 0 {
                 return;

@@ -38,7 +38,7 @@ impl Predictive {
     pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Predictive, RunError> {
         let mut cycles = Vec::new();
         let (producers, _) =
-            Producers::load(workload, machine, |orchestrator| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
+            Producers::load(workload, machine, |orchestrator, _| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
         Ok(Ranked::new(ranks(&producers, &cycles)))
     }
 }

@@ -314,7 +314,9 @@ impl Policy for StaticList {
             }
         }
         self.scratch = due;
-        self.unplanned.dispatch(stage);
+        if !self.unplanned.is_idle() {
+            self.unplanned.dispatch(stage);
+        }
     }
 
     fn report(&self) -> serde_json::Value {

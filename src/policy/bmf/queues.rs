@@ -23,7 +23,7 @@ impl Item {
         let timestamp = task.timestamp.cast_unsigned() ^ 1 << 63;
         let node = task.node.cast_unsigned() ^ 1 << 31;
         let place = u128::from(timestamp) << 64 | u128::from(node) << 32 | u128::from(order);
-        Item { place, task: task.task, slot: task.slot }
+        Item { place, task: TaskId(task.task.into()), slot: task.slot }
     }
 
     fn node(&self) -> i32 {
@@ -67,6 +67,11 @@ impl Queues {
         queue.items.push(item);
         queue.high = queue.high.max(queue.items.len());
         self.waiting += 1;
+    }
+
+    /// Number of workers that have a queue of their own.
+    pub fn n_workers(&self) -> u32 {
+        self.queues.len() as u32 - 1
     }
 
     /// Whether no task waits for a worker.
