@@ -66,6 +66,20 @@ impl Producers {
     }
 }
 
+impl<N> Adjacency<N> {
+    /// Where the list of a task stands.
+    #[inline]
+    pub(crate) fn range(&self, index: usize) -> Range<usize> {
+        self.first[index] as usize..self.first[index + 1] as usize
+    }
+
+    /// The list of a task.
+    #[inline]
+    pub fn of(&self, index: usize) -> &[N] {
+        &self.tasks[self.range(index)]
+    }
+}
+
 impl<N: Number> Adjacency<N> {
     /// No lists yet, and room for those of so many tasks.
     pub(super) fn new(n_tasks: usize) -> Adjacency<N> {
@@ -104,18 +118,6 @@ impl<N: Number> Adjacency<N> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
-    }
-
-    /// Where the list of a task stands.
-    #[inline]
-    pub(crate) fn range(&self, index: usize) -> Range<usize> {
-        self.first[index] as usize..self.first[index + 1] as usize
-    }
-
-    /// The list of a task.
-    #[inline]
-    pub fn of(&self, index: usize) -> &[N] {
-        &self.tasks[self.range(index)]
     }
 
     /// The same edges from the other end; every list ascending.

@@ -3,6 +3,7 @@
 //! That is what `predictive` does when nothing is ever full, without a window, jobs and accounts. It holds for programs in
 //! which every task is one block on one worker and can be submitted at once, on machines without costs; others are simulated.
 
+use super::mostly_sorted::MostlySorted;
 use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
@@ -11,12 +12,12 @@ use crate::graph::{Producers, Task};
 use crate::id::TaskType;
 use crate::machine::{Floor, own_type};
 use crate::workload::{Submit, Workload};
-use std::collections::BinaryHeap;
 
 /// What a list schedule knows of a program.
 pub struct Outline {
     /// Dependencies.
     pub producers: Producers,
+    consumers: Producers,
     /// By task, the rank by which `predictive` chooses.
     pub ranks: Vec<u64>,
     cycles: Vec<u64>,
@@ -38,7 +39,9 @@ impl Outline {
             kinds.push(task.kind);
             is_plain &= own_type(task.kind).is_some() && is_plain_submit(&orchestrator.task);
         })?;
-        Ok(Outline { ranks: predictive::ranks(&producers, &cycles), producers, cycles, kinds, is_plain })
+        let consumers = producers.reversed();
+        let ranks = predictive::ranks(&producers, &cycles, |task| consumers.of(task).len() as u32);
+        Ok(Outline { producers, consumers, ranks, cycles, kinds, is_plain })
     }
 }
 
@@ -72,7 +75,6 @@ pub fn list_schedule(outline: &Outline, machine: &Machine) -> Option<Plan> {
     let (producers, n_workers) = (&outline.producers, machine.workers.total() as usize);
     let mut list = List {
         outline,
-        consumers: producers.reversed(),
         newest_first: machine.rules.fanout_order == FanoutOrder::Lifo,
         floor: Floor::new(&machine.workers),
         queues: Default::default(),
@@ -90,11 +92,11 @@ pub fn list_schedule(outline: &Outline, machine: &Machine) -> Option<Plan> {
 /// A schedule in the making. Tasks are known by their numbers.
 struct List<'a> {
     outline: &'a Outline,
-    consumers: Producers,
     newest_first: bool,
     floor: Floor,
-    /// READY tasks by type.
-    queues: [Queue; 5],
+    /// READY tasks by type: the highest rank first, then the order of arrival. What the rank lacks to the highest, the arrival and
+    /// the task itself are packed, because numbers are compared faster than fields.
+    queues: [MostlySorted<u128>; 5],
     /// Bit k is set when queue k has a task.
     filled: u32,
     n_arrived: u32,
@@ -106,38 +108,20 @@ struct List<'a> {
     plan: Plan,
 }
 
-/// READY tasks of one type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
-/// itself are packed, because numbers are compared faster than fields.
-#[derive(Default)]
-struct Queue {
-    /// Those that wait for nothing, the first one last. There may be many, and sorting them once is cheaper than a heap.
-    sources: Vec<u128>,
-    others: BinaryHeap<u128>,
-}
-
-impl Queue {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.sources.is_empty() && self.others.is_empty()
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<u32> {
-        let is_source = self.sources.last() > self.others.peek();
-        let first = if is_source { self.sources.pop() } else { self.others.pop() };
-        first.map(|first| first as u32)
-    }
-}
-
 impl List<'_> {
     fn run(&mut self) {
+        let mut sources: [Vec<u128>; 5] = Default::default();
         for task in 0..self.waits_for.len() as u32 {
             if self.waits_for[task as usize] == 0 {
                 let (kind, place) = self.arrival(task);
-                self.queues[kind as usize].sources.push(place);
+                sources[kind as usize].push(place);
             }
         }
-        self.queues.iter_mut().for_each(|queue| queue.sources.sort_unstable());
+        // There may be many of them, and sorting them once is cheaper than a heap.
+        self.queues = sources.map(|mut sources| {
+            sources.sort_unstable();
+            MostlySorted::of_sorted(sources)
+        });
         let mut now = 0;
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
@@ -154,24 +138,24 @@ impl List<'_> {
     #[inline]
     fn arrival(&mut self, task: u32) -> (TaskType, u128) {
         let (rank, kind) = (self.outline.ranks[task as usize], self.outline.kinds[task as usize]);
-        let later = u32::MAX - self.n_arrived;
+        let place = u128::from(u64::MAX - rank) << 64 | u128::from(self.n_arrived) << 32 | u128::from(task);
         self.filled |= 1 << kind as u32;
         self.n_arrived += 1;
-        (kind, u128::from(rank) << 64 | u128::from(later) << 32 | u128::from(task))
+        (kind, place)
     }
 
     /// A worker is free again, and what waited for its task alone is READY.
     fn end(&mut self, worker: u32) {
         self.floor.give_back(worker);
         let task = self.running[worker as usize] as usize;
-        let n_consumers = self.consumers.of(task).len();
-        for index in 0..n_consumers {
-            let consumer = self.consumers.of(task)[if self.newest_first { n_consumers - 1 - index } else { index }];
+        let consumers = self.outline.consumers.of(task);
+        for index in 0..consumers.len() {
+            let consumer = consumers[if self.newest_first { consumers.len() - 1 - index } else { index }];
             let left = &mut self.waits_for[consumer as usize];
             *left -= 1;
             if *left == 0 {
                 let (kind, place) = self.arrival(consumer);
-                self.queues[kind as usize].others.push(place);
+                self.queues[kind as usize].push(place);
             }
         }
     }
@@ -184,8 +168,9 @@ impl List<'_> {
             let kind = TaskType::ALL[number];
             while !self.queues[number].is_empty()
                 && let Some(worker) = self.floor.take(kind)
-                && let Some(task) = self.queues[number].pop()
+                && let Some(first) = self.queues[number].pop()
             {
+                let task = first as u32;
                 let end = now.saturating_add(self.outline.cycles[task as usize]);
                 self.floor.worker_mut(worker).clock = end;
                 self.running[worker as usize] = task;

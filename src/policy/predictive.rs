@@ -21,11 +21,11 @@ const CONSUMER_BITS: u32 = 16;
 
 /// The rank of every task: cycles of the longest path that begins with it, then the number of its consumers.
 #[must_use]
-pub fn ranks(producers: &Producers, cycles: &[u64]) -> Vec<u64> {
+pub fn ranks(producers: &Producers, cycles: &[u64], n_consumers: impl Fn(usize) -> u32) -> Vec<u64> {
     let mut ranks = producers.upward_ranks(0, |task| cycles[task]);
-    for (rank, n_consumers) in ranks.iter_mut().zip(producers.counts()) {
+    for (task, rank) in ranks.iter_mut().enumerate() {
         let path = (*rank).min(u64::MAX >> CONSUMER_BITS);
-        *rank = path << CONSUMER_BITS | u64::from(n_consumers).min((1 << CONSUMER_BITS) - 1);
+        *rank = path << CONSUMER_BITS | u64::from(n_consumers(task)).min((1 << CONSUMER_BITS) - 1);
     }
     ranks
 }
@@ -39,7 +39,8 @@ impl Predictive {
         let mut cycles = Vec::new();
         let (producers, _) =
             Producers::load(workload, machine, |orchestrator, _| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
-        Ok(Ranked::new(ranks(&producers, &cycles)))
+        let counts = producers.counts();
+        Ok(Ranked::new(ranks(&producers, &cycles, |task| counts[task])))
     }
 }
 

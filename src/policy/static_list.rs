@@ -215,6 +215,10 @@ impl StaticList {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
         self.progress.leave_first(worker);
+        if let Some((_, next)) = self.progress.lanes[worker as usize].first() {
+            // It has waited for long and is in no near cache any more.
+            stage.window.foresee(next);
+        }
     }
 
     /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.

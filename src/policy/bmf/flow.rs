@@ -11,7 +11,7 @@
 
 use super::choose::NodeTable;
 use super::config::{Config, NodeConfig};
-use super::graph::{NodeGraph, QUEUED, Stream};
+use super::graph::{NodeGraph, Outlet, QUEUED, Stream};
 use super::node::{Limits, Node};
 use super::pass::Passes;
 use super::record::{LISTED, NodeRecord};
@@ -191,10 +191,11 @@ impl Flow {
         if closed {
             self.close(index, now);
         }
-        let mut next = self.shape.first_outlet[task.0 as usize];
-        while let Some(outlet) = self.shape.outlets.get(next as usize) {
-            next = outlet.next;
-            self.sched_required(self.shape.streams[outlet.stream as usize].to, now);
+        for outlet in self.shape.outlets.range(task.0 as usize) {
+            match self.shape.outlets.tasks[outlet].to {
+                NONE => break,
+                to => self.sched_required(to, now),
+            }
         }
         if was_scheduled {
             self.one_less_pending(index);
@@ -297,15 +298,15 @@ impl Flow {
     /// The packets of a completed task wait for their consumers.
     #[inline]
     fn queue_packets(&mut self, task: TaskId) {
-        let (mut n_filled, mut next) = (0, self.shape.first_outlet[task.0 as usize]);
-        while let Some(outlet) = self.shape.outlets.get_mut(next as usize) {
-            next = outlet.next;
+        let NodeGraph { outlets, streams, .. } = &mut self.shape;
+        let (mut n_filled, own) = (0, outlets.range(task.0 as usize));
+        for outlet in &mut outlets.tasks[own] {
             if outlet.waiting > 0 {
                 outlet.waiting |= QUEUED;
-                let stream = &mut self.shape.streams[outlet.stream as usize];
+                let stream = &mut streams[outlet.stream as usize];
                 stream.waiting += 1;
                 stream.high = stream.high.max(stream.waiting);
-                n_filled += u32::from(stream.waiting == self.limits.of(stream.to));
+                n_filled += u32::from(stream.waiting == self.limits.of(outlet.to));
             }
         }
         if n_filled > 0 {
@@ -320,18 +321,16 @@ impl Flow {
     fn unqueue_packets(&mut self, consumer: u32) {
         let to = self.shape.tasks[consumer as usize].node;
         self.nodes[to as usize].unscheduled -= 1;
-        for edge in self.shape.inlets.range(consumer as usize) {
-            let inlet = self.shape.inlets.tasks[edge];
-            if inlet == NONE {
-                continue;
-            }
-            let outlet = &mut self.shape.outlets[inlet as usize];
+        for edge in self.shape.producers.range(consumer as usize) {
+            let NodeGraph { producers, outlets, streams, .. } = &mut self.shape;
+            let of_producer = outlets.range(producers.tasks[edge] as usize);
+            let Some(outlet) = find_outlet(&mut outlets.tasks[of_producer], to) else { continue };
             outlet.waiting -= 1;
             if outlet.waiting != QUEUED {
                 continue;
             }
             outlet.waiting = 0;
-            let stream = &mut self.shape.streams[outlet.stream as usize];
+            let stream = &mut streams[outlet.stream as usize];
             let (from, was_full) = (stream.from, stream.waiting == self.limits.of(to));
             stream.waiting -= 1;
             if was_full {
@@ -340,4 +339,16 @@ impl Flow {
             }
         }
     }
+}
+
+/// The outlet to a node among those of a task.
+#[inline]
+fn find_outlet(outlets: &mut [Outlet], to: u32) -> Option<&mut Outlet> {
+    const FEW: usize = 8;
+    let place = if outlets.len() <= FEW {
+        outlets.iter().position(|outlet| outlet.to == to)
+    } else {
+        outlets.binary_search_by_key(&to, |outlet| outlet.to).ok()
+    };
+    place.map(|place| &mut outlets[place])
 }

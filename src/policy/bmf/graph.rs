@@ -7,7 +7,7 @@ use super::read::{Names, Program};
 use super::route::Router;
 use crate::config::Machine;
 use crate::engine::RunError;
-use crate::graph::Adjacency;
+use crate::graph::{Adjacency, Producers};
 use crate::id::{TaskId, TaskType};
 use crate::policy::number_set::NumberSet;
 use crate::window::NONE;
@@ -35,12 +35,9 @@ pub(super) struct NodeGraph {
     pub upstream: Vec<u32>,
     /// Whether every node comes after those upstream of it.
     pub is_ordered: bool,
-    pub outlets: Vec<Outlet>,
-    /// By task: the first of its outlets, or [`NONE`].
-    pub first_outlet: Vec<u32>,
-    /// By consumer, for each of its producers: the outlet that the packet comes from, or [`NONE`] if producer and consumer are
-    /// of the same node.
-    pub inlets: Adjacency<u32>,
+    /// By task, what it puts into streams, ascending by the node at the end; unused ones come last.
+    pub outlets: Adjacency<Outlet>,
+    pub producers: Producers,
     pub names: Names,
     /// What to tell about the choice of queues.
     pub warnings: Vec<String>,
@@ -77,10 +74,10 @@ pub(super) struct Stream {
 /// What a task puts into one stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outlet {
-    /// The next outlet of the same task, to a node with a larger index, or [`NONE`].
-    pub next: u32,
+    /// The node at the end of the stream, or [`NONE`] if this is unused.
+    pub to: u32,
     pub stream: u32,
-    /// Consumers behind it that are not scheduled yet, and [`QUEUED`].
+    /// Consumers there that are not scheduled yet, and [`QUEUED`].
     pub waiting: u32,
 }
 
@@ -104,9 +101,8 @@ impl NodeGraph {
             first_stream: vec![0],
             upstream: Vec::new(),
             is_ordered: true,
-            outlets: Vec::new(),
-            first_outlet: vec![NONE; nodes.len()],
-            inlets: producers,
+            outlets: Adjacency { first: Vec::new(), tasks: Vec::new() },
+            producers,
             names,
             warnings: Vec::new(),
         };
@@ -211,51 +207,70 @@ impl NodeGraph {
         let declared = self.declared.iter().filter(move |&&(from, _)| from == node);
         let declared = declared
             .filter_map(move |&(_, to)| self.streams[self.streams_into(to)].iter().find(|stream| stream.from == node));
-        let tasks = self.tasks.iter().zip(&self.first_outlet).filter(move |(task, _)| task.node == node);
-        let outlets = tasks.flat_map(|(_, &first)| {
-            let outlet = |&place: &u32| self.outlets.get(place as usize);
-            std::iter::successors(Some(first), move |place| outlet(place).map(|outlet| outlet.next))
-                .filter_map(move |place| outlet(&place))
-        });
+        let tasks = (0..self.tasks.len()).filter(move |&task| self.tasks[task].node == node);
+        let outlets = tasks.flat_map(|task| self.outlets.of(task)).filter(|outlet| outlet.to != NONE);
         declared.chain(outlets.map(|outlet| &self.streams[outlet.stream as usize]))
     }
 
     /// Finds what every task puts into streams, one outlet for each node that consumes from it, and the streams: one from each
-    /// node to each other that consumes from it. Node by node, so that what belongs to one node is found at the end of a list.
+    /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at.
     fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>) {
         let index = |id| self.index_of(id).expect("every declared node is listed");
         self.declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
         let mut by_end = self.declared.clone();
         by_end.sort_unstable_by_key(|&(_, to)| to);
         let mut by_end = by_end.into_iter().peekable();
+        // By task, at first the node of its last consumer, then how many outlets it has; by node, one more than the last stream
+        // out of it.
+        let (mut used, mut fed) = (vec![NONE; self.tasks.len()], vec![0_u32; self.n_tasks.len()]);
+        self.outlets = self.unused_outlets(&mut used);
+        used.fill(0);
         let (tasks, first) = self.by_node();
-        // By task, the last of its outlets; by node, one more than the last stream out of it.
-        let (mut last, mut fed) = (vec![NONE; self.tasks.len()], vec![0_u32; self.n_tasks.len()]);
         for to in 0..self.n_tasks.len() as u32 {
             let begin = self.streams.len() as u32;
             while let Some((from, _)) = by_end.next_if(|&(_, end)| end == to) {
                 self.stream(from, to, begin, &mut fed);
             }
             for &task in &tasks[first[to as usize] as usize..first[to as usize + 1] as usize] {
-                let is_scheduled = self.tasks[task as usize].is_scheduled();
-                for edge in self.inlets.range(task as usize) {
-                    let producer = self.inlets.tasks[edge] as usize;
-                    let from = self.tasks[producer].node;
-                    self.inlets.tasks[edge] = if from == to {
-                        NONE
-                    } else {
-                        let outlet =
-                            self.outlet(producer, begin, &mut last, |graph| graph.stream(from, to, begin, &mut fed));
-                        self.outlets[outlet as usize].waiting += u32::from(is_scheduled);
-                        outlet
-                    };
-                }
+                self.find_outlets_to(to, task as usize, &mut used, |graph, from| {
+                    graph.stream(from, to, begin, &mut fed)
+                });
             }
             let upstream = &mut self.upstream[begin as usize..];
             if !upstream.is_sorted() {
                 upstream.sort_unstable();
             }
             self.first_stream.push(self.streams.len() as u32);
+        }
+    }
+
+    /// Finds the outlets through which a task of a node gets its packets.
+    #[inline]
+    fn find_outlets_to(
+        &mut self,
+        to: u32,
+        task: usize,
+        used: &mut [u32],
+        mut stream: impl FnMut(&mut NodeGraph, u32) -> u32,
+    ) {
+        let waiting = u32::from(self.tasks[task].is_scheduled());
+        for edge in self.producers.range(task) {
+            let producer = self.producers.tasks[edge] as usize;
+            let from = self.tasks[producer].node;
+            if from == to {
+                continue;
+            }
+            let used = &mut used[producer];
+            let next = (self.outlets.first[producer] + *used) as usize;
+            if *used > 0
+                && let outlet = &mut self.outlets.tasks[next - 1]
+                && outlet.to == to
+            {
+                outlet.waiting += waiting;
+                continue;
+            }
+            *used += 1;
+            self.outlets.tasks[next] = Outlet { to, stream: stream(self, from), waiting };
         }
     }
 
@@ -272,22 +287,21 @@ impl NodeGraph {
         *last - 1
     }
 
-    /// The outlet of a task to the node at hand, whose streams begin at `begin`; a new one if it is met for the first time.
-    #[inline]
-    fn outlet(&mut self, task: usize, begin: u32, last: &mut [u32], stream: impl FnOnce(&mut Self) -> u32) -> u32 {
-        let known = last[task];
-        if self.outlets.get(known as usize).is_some_and(|outlet| outlet.stream >= begin) {
-            return known;
+    /// Room for the outlets of every task: one for each time that the next of its consumers is of another node. `last` begins with
+    /// no node for every task.
+    fn unused_outlets(&self, last: &mut [u32]) -> Adjacency<Outlet> {
+        let mut first = vec![0_u32; self.tasks.len() + 1];
+        for (task, member) in self.tasks.iter().enumerate() {
+            for &producer in self.producers.of(task) {
+                let before = std::mem::replace(&mut last[producer as usize], member.node);
+                first[producer as usize + 1] += u32::from(before != member.node);
+            }
         }
-        let stream = stream(self);
-        let new = self.outlets.len() as u32;
-        self.outlets.push(Outlet { next: NONE, stream, waiting: 0 });
-        match self.outlets.get_mut(known as usize) {
-            Some(outlet) => outlet.next = new,
-            None => self.first_outlet[task] = new,
+        for task in 0..self.tasks.len() {
+            first[task + 1] += first[task];
         }
-        last[task] = new;
-        new
+        let unused = Outlet { to: NONE, stream: 0, waiting: 0 };
+        Adjacency { tasks: vec![unused; first[self.tasks.len()] as usize], first }
     }
 
     /// Tasks of each node one after the other, and where those of each begin.

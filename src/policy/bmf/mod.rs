@@ -238,9 +238,11 @@ impl Policy for Bmf {
         if !self.arrivals.is_empty() {
             self.arrivals.sort_unstable();
             self.arrivals.dedup();
-            for node in std::mem::take(&mut self.arrivals) {
+            let mut arrivals = std::mem::take(&mut self.arrivals);
+            for node in arrivals.drain(..) {
                 self.flow.sched_required(node, stage.now);
             }
+            self.arrivals = arrivals;
             self.settle(stage.now);
         }
         self.queues.hand_out(stage);
@@ -304,6 +306,7 @@ impl Policy for Bmf {
         true
     }
 
+    #[inline]
     fn requests(&mut self) -> Option<&mut Requests> {
         self.requests.is_any().then_some(&mut self.requests)
     }

@@ -40,6 +40,7 @@ pub(super) struct Held {
     /// The first task, or [`NONE`], and its slot.
     task: u32,
     slot: SlotRef,
+    len: u32,
     rest: Option<Box<MostlySorted<Waiting>>>,
 }
 
@@ -67,7 +68,7 @@ impl Limits {
 
 impl Default for Held {
     fn default() -> Held {
-        Held { task: NONE, slot: 0, rest: None }
+        Held { task: NONE, slot: 0, len: 0, rest: None }
     }
 }
 
@@ -78,8 +79,8 @@ impl Held {
     }
 
     #[inline]
-    pub fn len(&self) -> usize {
-        usize::from(!self.is_empty()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+    pub fn len(&self) -> u32 {
+        self.len
     }
 
     /// The first task.
@@ -89,6 +90,7 @@ impl Held {
 
     #[inline]
     pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph) {
+        self.len += 1;
         if self.is_empty() {
             (self.task, self.slot) = (task, slot);
             return;
@@ -101,10 +103,14 @@ impl Held {
 
     #[inline]
     pub fn pop(&mut self) -> Option<(u32, SlotRef)> {
+        if self.is_empty() {
+            return None;
+        }
         let first = (self.task, self.slot);
-        let next = self.rest.as_mut().and_then(|rest| rest.pop());
+        self.len -= 1;
+        let next = if self.len == 0 { None } else { self.rest.as_mut().and_then(|rest| rest.pop()) };
         (self.task, self.slot) = next.map_or((NONE, 0), |(_, task, slot)| (task, slot));
-        (first.0 != NONE).then_some(first)
+        Some(first)
     }
 
     /// Takes all tasks out, in their order.

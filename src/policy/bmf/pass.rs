@@ -21,6 +21,8 @@ pub(super) struct Passes {
     /// Nothing if places are indices, because then it is the node itself.
     bounds: Vec<u32>,
     marks: Vec<Mark>,
+    /// How many nodes of the list of each are gone because they will never schedule anything. Those that are left come first.
+    forgotten: Vec<u32>,
     pass: u64,
     /// Grows when a node becomes able.
     epoch: u64,
@@ -38,29 +40,22 @@ struct Mark {
     /// When a pass last found nobody able here and upstream; that holds until a node becomes able.
     clear: u64,
     /// How many nodes of its list passes have skipped since it was last tidied.
-    skipped: u32,
-    /// How many nodes of its list are gone because they will never schedule anything. Those that are left come first.
-    forgotten: u32,
+    skipped: u64,
 }
 
 /// A node that a pass is visiting.
 #[derive(Clone, Copy)]
 struct Visit {
     node: u32,
-    /// How many of its upstream nodes were looked at.
-    looked_at: u32,
-    /// How many of those were passed over by their place alone.
+    /// Where its upstream nodes stand that were not looked at.
+    next: u32,
+    end: u32,
+    /// How many were passed over by their place alone.
     skipped: u32,
     /// Whether one of the others will never schedule anything.
     is_stale: bool,
     /// Whether nobody was found able so far.
     is_clear: bool,
-}
-
-impl Visit {
-    fn new(node: u32) -> Visit {
-        Visit { node, looked_at: 0, skipped: 0, is_stale: false, is_clear: true }
-    }
 }
 
 impl Passes {
@@ -83,6 +78,7 @@ impl Passes {
             n_ordered,
             bounds,
             marks: Mark::new_vec_zeroed(n_nodes).expect("there is memory for the nodes"),
+            forgotten: vec![0; n_nodes],
             pass: 0,
             epoch: 1,
             began: 0,
@@ -106,7 +102,23 @@ impl Passes {
     #[inline]
     pub fn live(&self, shape: &NodeGraph, node: u32) -> Range<usize> {
         let all = shape.streams_into(node);
-        all.start..all.end - self.marks[node as usize].forgotten as usize
+        all.start..all.end - self.forgotten[node as usize] as usize
+    }
+
+    /// Begins to visit a node. Nodes upstream at places before `first` have nothing to do.
+    #[inline(always)]
+    fn visit(&self, shape: &NodeGraph, node: u32, first: u32) -> Visit {
+        let live = self.live(shape, node);
+        let bounds = if self.bounds.is_empty() { &shape.upstream } else { &self.bounds };
+        let skipped = bounds[live.clone()].partition_point(|&bound| bound < first);
+        Visit {
+            node,
+            next: (live.start + skipped) as u32,
+            end: live.end as u32,
+            skipped: u32::from(skipped > 0),
+            is_stale: false,
+            is_clear: true,
+        }
     }
 
     #[inline]
@@ -146,11 +158,11 @@ impl Flow {
         self.passes.pass += 1;
         self.passes.began = self.passes.epoch;
         self.passes.marks[index as usize].met = self.passes.pass;
-        let mut visit = Visit::new(index);
+        let mut visit = self.passes.visit(&self.shape, index, first);
         loop {
             if let Some(upstream) = self.next_upstream(&mut visit, first) {
                 self.passes.path.push(visit);
-                visit = Visit::new(upstream);
+                visit = self.passes.visit(&self.shape, upstream, first);
                 continue;
             }
             self.leave(&visit, now);
@@ -161,19 +173,13 @@ impl Flow {
         }
     }
 
-    /// The next node upstream that is to be visited, if any is left. Those at places before `first` have nothing to do.
+    /// The next node upstream that is to be visited, if any is left.
     #[inline]
     fn next_upstream(&mut self, visit: &mut Visit, first: u32) -> Option<u32> {
         let passes = &mut self.passes;
-        let live = passes.live(&self.shape, visit.node);
-        let all = &self.shape.upstream[live.clone()];
-        if visit.looked_at == 0 {
-            let bounds = if passes.bounds.is_empty() { all } else { &passes.bounds[live] };
-            visit.looked_at = bounds.partition_point(|&bound| bound < first) as u32;
-            visit.skipped = u32::from(visit.looked_at > 0);
-        }
-        while let Some(&upstream) = all.get(visit.looked_at as usize) {
-            visit.looked_at += 1;
+        while visit.next < visit.end {
+            let upstream = self.shape.upstream[visit.next as usize];
+            visit.next += 1;
             if passes.place(upstream) < first {
                 visit.skipped += 1;
                 continue;
@@ -209,8 +215,8 @@ impl Flow {
             asking.is_clear = false;
         }
         // Nodes passed over are looked at when that has happened so often that a look costs little in comparison.
-        mark.skipped += skipped;
-        if is_stale || mark.skipped as usize > 4 * length {
+        mark.skipped += u64::from(skipped);
+        if is_stale || mark.skipped > 4 * length as u64 {
             mark.skipped = 0;
             self.forget_exhausted(node);
         }
@@ -232,6 +238,6 @@ impl Flow {
                 kept += 1;
             }
         }
-        self.passes.marks[index as usize].forgotten += (live.end - kept) as u32;
+        self.passes.forgotten[index as usize] += (live.end - kept) as u32;
     }
 }

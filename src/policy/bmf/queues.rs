@@ -6,15 +6,38 @@ use crate::machine::WorkerSet;
 use crate::policy::mostly_sorted::MostlySorted;
 use crate::policy::{Placement, Stage};
 use crate::window::SlotRef;
+use std::cmp::Ordering;
 
 /// A task in a queue, in the order in which it is popped.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 pub(super) struct Item {
-    /// Timestamp, node and order of scheduling, packed, because numbers are compared faster than fields.
+    /// Timestamp, node and order of scheduling, packed, because numbers are compared faster than fields. No two are equal.
     place: u128,
     pub task: TaskId,
     pub slot: SlotRef,
 }
+
+impl Ord for Item {
+    #[inline]
+    fn cmp(&self, other: &Item) -> Ordering {
+        self.place.cmp(&other.place)
+    }
+}
+
+impl PartialOrd for Item {
+    #[inline]
+    fn partial_cmp(&self, other: &Item) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Item) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Item {}
 
 impl Item {
     /// The `order`-th scheduled task; there are never more than 2^32, because all tasks are in memory.
@@ -150,10 +173,19 @@ impl Queue {
     }
 
     /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
+    #[inline]
     fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
-        let Some(item) = self.first() else { return 0 };
-        let placement = stage.place_on(item.slot, worker);
-        usize::from(self.placed(item, placement))
+        let begun = self.current.take();
+        let Some(item) = begun.or_else(|| if self.is_paused { None } else { self.items.pop() }) else { return 0 };
+        if let Some(next) = self.items.likely_first() {
+            // It has waited for long and is in no near cache any more.
+            stage.window.foresee(next.slot);
+        }
+        if stage.place_on(item.slot, worker) == Placement::All {
+            return 1;
+        }
+        self.current = Some(item);
+        0
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.

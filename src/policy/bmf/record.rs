@@ -32,7 +32,7 @@ struct Events {
 pub(super) struct NodeRecord {
     pub processed: u64,
     pub pending_high: u32,
-    pub held_high: usize,
+    pub held_high: u32,
     pub last_schedule: Option<u64>,
     pub closed_at: Option<u64>,
 }
@@ -91,7 +91,7 @@ fn nodes(bmf: &Bmf) -> Vec<Value> {
         if let Some(known) = queues.get_mut(member.node as usize) {
             // What takes no worker counts as taking several.
             let queue = member.queue.min(bmf.queues.n_workers());
-            if !known.contains(&queue) {
+            if known.last() != Some(&queue) && !known.contains(&queue) {
                 known.push(queue);
             }
         }

@@ -5,8 +5,7 @@ use super::read::Demand;
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 /// Sends every task to a queue:
 ///
@@ -26,9 +25,8 @@ pub(super) struct Router<'a> {
     others: BTreeMap<(u32, TaskType), u32>,
     /// Derived nodes of each queue.
     load: Vec<u64>,
-    /// By type of task: the queues that can run it, the one with the fewest nodes first. A load may be out of date; then it is
-    /// too small.
-    by_load: [BinaryHeap<Reverse<(u64, u32)>>; TaskType::ALL.len()],
+    /// By type of task: the queues that derived nodes go to.
+    rounds: [Option<Round>; TaskType::ALL.len()],
     /// What to tell about the choice.
     pub warnings: Vec<String>,
 }
@@ -43,7 +41,7 @@ impl<'a> Router<'a> {
             first: vec![None; n_nodes],
             others: BTreeMap::new(),
             load: vec![0; workers.len()],
-            by_load: Default::default(),
+            rounds: Default::default(),
             workers,
             warnings: config.warnings(),
         }
@@ -123,27 +121,44 @@ impl<'a> Router<'a> {
     }
 
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
-        if self.by_load[kind as usize].is_empty() {
+        let mut round = self.rounds[kind as usize].take().unwrap_or_else(|| {
             let count = self.config.scheduler_count.unwrap_or(u32::MAX);
             // More queues than are configured serve a type only if none of those can run it.
             let is_served = self.candidates(kind).any(|queue| queue < count);
             let served = self.candidates(kind).filter(|&queue| queue < count || !is_served);
-            self.by_load[kind as usize] = served.map(|queue| Reverse((0, queue))).collect();
-        }
-        while let Some(mut first) = self.by_load[kind as usize].peek_mut() {
-            let Reverse((load, queue)) = *first;
-            if load == self.load[queue as usize] {
-                return queue;
-            }
-            *first = Reverse((self.load[queue as usize], queue));
-        }
-        0
+            Round { queues: served.collect(), next: 0, load: 0 }
+        });
+        let queue = round.next(&self.load);
+        self.rounds[kind as usize] = Some(round);
+        queue
     }
 
     /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.
     fn candidates(&self, kind: TaskType) -> impl Iterator<Item = u32> + '_ {
         let able = self.workers.iter().enumerate().filter(move |&(_, &worker)| fits(worker, kind));
         able.map(|(queue, _)| queue as u32)
+    }
+}
+
+/// Queues that get derived nodes in turns, the one with the fewest first. Loads only grow, so that nobody must be looked at
+/// twice for the same load.
+struct Round {
+    queues: Vec<u32>,
+    /// All queues before this place have a larger load than this.
+    next: usize,
+    load: u64,
+}
+
+impl Round {
+    fn next(&mut self, loads: &[u64]) -> u32 {
+        loop {
+            match self.queues.get(self.next) {
+                Some(&queue) if loads[queue as usize] <= self.load => return queue,
+                Some(_) => self.next += 1,
+                None if self.queues.is_empty() => return 0,
+                None => (self.next, self.load) = (0, self.load + 1),
+            }
+        }
     }
 }
 
