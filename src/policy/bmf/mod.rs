@@ -113,14 +113,12 @@ impl Bmf {
 
     /// Puts what the flow scheduled into queues.
     fn queue_up(&mut self, now: u64) {
-        let mut scheduled = std::mem::take(&mut self.flow.scheduled);
+        let Flow { scheduled, shape, .. } = &mut self.flow;
         for task in scheduled.drain(..) {
-            let shape = &self.flow.shape;
             self.queues.push(shape.tasks[task.task as usize].queue, Item::new(&task, self.n_scheduled));
             self.n_scheduled += 1;
             self.record.admitted(now, &shape.names, TaskId(task.task.into()), task.by_force);
         }
-        self.flow.scheduled = scheduled;
     }
 
     /// Sources are cut off when every node behind them has closed.

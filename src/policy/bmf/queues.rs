@@ -67,7 +67,7 @@ pub(super) struct Queues {
 struct Queue {
     items: MostlySorted<Item>,
     /// The task being handed out, block by block.
-    current: Option<Item>,
+    current: Option<SlotRef>,
     is_paused: bool,
     high: usize,
 }
@@ -136,14 +136,16 @@ impl Queues {
         if self.waiting == 0 {
             return;
         }
-        let own = self.queues.len() - 1;
-        self.waiting -= self.queues[own].hand_out_together(stage);
+        let together = self.queues.len() - 1;
+        if self.queues[together].has_any() {
+            self.waiting -= self.queues[together].hand_out_together(stage);
+        }
         let mut from = 0;
         while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
             let queue = &mut self.queues[worker as usize];
             self.waiting -= queue.hand_out(stage, worker);
-            if queue.current.is_none() && queue.items.is_empty() {
+            if !queue.has_any() {
                 self.filled.remove(worker);
             }
         }
@@ -156,47 +158,46 @@ impl Queues {
 }
 
 impl Queue {
-    /// The task to be handed out now. A paused queue begins no other, but finishes the one it has begun.
-    fn first(&self) -> Option<Item> {
-        let next = self.items.first().copied();
-        self.current.or(if self.is_paused { None } else { next })
-    }
-
-    /// A block of the first task was placed; true if it was the last.
-    fn placed(&mut self, item: Item, placement: Placement) -> bool {
-        if self.current.is_none() {
-            self.items.pop();
-        }
-        let all = placement == Placement::All;
-        self.current = if all { None } else { Some(item) };
-        all
+    #[inline]
+    fn has_any(&self) -> bool {
+        self.current.is_some() || !self.items.is_empty()
     }
 
     /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
     #[inline]
     fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
-        let begun = self.current.take();
-        let Some(item) = begun.or_else(|| if self.is_paused { None } else { self.items.pop() }) else { return 0 };
+        let Some(slot) = self.current.or_else(|| self.begin()) else { return 0 };
         if let Some(next) = self.items.likely_first() {
             // It has waited for long and is in no near cache any more.
             stage.window.foresee(next.slot);
         }
-        if stage.place_on(item.slot, worker) == Placement::All {
-            return 1;
-        }
-        self.current = Some(item);
-        0
+        let is_all = stage.place_on(slot, worker) == Placement::All;
+        self.current = if is_all { None } else { Some(slot) };
+        usize::from(is_all)
+    }
+
+    /// Takes out the first task. A paused queue begins no other, but finishes the one it has begun.
+    #[inline]
+    fn begin(&mut self) -> Option<SlotRef> {
+        if self.is_paused { None } else { self.items.pop().map(|item| item.slot) }
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.
     fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
         let mut done = 0;
-        while let Some(item) = self.first() {
-            let placement = stage.place(item.slot);
+        loop {
+            let next = self.items.first().filter(|_| !self.is_paused).map(|item| item.slot);
+            let Some(slot) = self.current.or(next) else { break };
+            let placement = stage.place(slot);
             if placement == Placement::Nothing {
                 break;
             }
-            done += usize::from(self.placed(item, placement));
+            if self.current.is_none() {
+                self.items.pop();
+            }
+            let is_all = placement == Placement::All;
+            self.current = if is_all { None } else { Some(slot) };
+            done += usize::from(is_all);
         }
         done
     }
