@@ -4,6 +4,7 @@ use crate::config::Machine;
 use crate::error::RunError;
 use crate::id::TaskId;
 use crate::orchestrator::Orchestrator;
+use crate::window::prefetch;
 use crate::workload::{Symbols, Workload};
 use std::ops::Range;
 
@@ -71,6 +72,14 @@ impl<N> Adjacency<N> {
     #[inline]
     pub(crate) fn range(&self, index: usize) -> Range<usize> {
         self.first[index] as usize..self.first[index + 1] as usize
+    }
+
+    /// The list of a task will be looked at soon: fetches its beginning.
+    #[inline]
+    pub(crate) fn foresee(&self, index: usize) {
+        if let Some(first) = self.tasks.get(self.first[index] as usize) {
+            prefetch(first);
+        }
     }
 
     /// The list of a task.

@@ -96,6 +96,11 @@ impl Flow {
         let node = &mut self.nodes[index as usize];
         node.held.push(task.0 as u32, slot, &self.shape);
         let n_held = node.held.len();
+        // Both are looked at for the first time since the program was read: what it consumes when it is scheduled, and what
+        // consumes from it when it is completed.
+        let task = task.0 as usize;
+        self.shape.producers.foresee(task);
+        self.shape.outlets.foresee(task);
         if let Some(record) = self.records.get_mut(index as usize) {
             record.held_high = record.held_high.max(n_held);
         }
