@@ -326,12 +326,12 @@ fn ids(named: &[(u32, i32)], n_nodes: u32, declared: &BTreeSet<(i32, i32)>, node
     }
     let first = named.iter().map(|&(_, id)| id).max().map_or(0, |largest| largest.saturating_add(1).max(0));
     let (mut of_trace, mut n_derived) = (named.iter().peekable(), 0_u32);
-    let id_of = (0..n_nodes).map(|number| match of_trace.next_if(|&&(next, _)| next == number) {
-        Some(&(_, id)) => id,
-        None => {
-            n_derived += 1;
-            first.wrapping_add((n_derived - 1).cast_signed())
+    let id_of = (0..n_nodes).map(|number| {
+        if let Some(&(_, id)) = of_trace.next_if(|&&(next, _)| next == number) {
+            return id;
         }
+        n_derived += 1;
+        first.wrapping_add((n_derived - 1).cast_signed())
     });
     let id_of: Vec<i32> = id_of.collect();
     let mut ids: Vec<i32> = id_of.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
