@@ -2,18 +2,17 @@
 
 use super::{BlockRow, Observer, RunError, drive, simulate_under};
 use crate::config::{Limits, Machine};
-use crate::graph::Graph;
 use crate::id::TaskId;
 use crate::machine::Crew;
 use crate::policy::bmf::Bmf;
 use crate::policy::cyber::Cyber;
-use crate::policy::heft::{self, Heft};
-use crate::policy::list_schedule;
+use crate::policy::heft::Heft;
+use crate::policy::list_schedule::{Outline, list_schedule};
 use crate::policy::orleans::Orleans;
-use crate::policy::predictive::{self, Predictive};
+use crate::policy::predictive::Predictive;
 use crate::policy::ray::Ray;
 use crate::policy::{
-    Choice, Lifo, Name, Ordered, PerWorker, Plan, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
+    Choice, Lifo, Name, Ordered, PerWorker, Plan, Policy, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
 };
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
@@ -29,14 +28,12 @@ pub fn simulate_with(
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     match choice.name {
-        // Compiled once more without any thought of an observer: nothing is faster than the default.
-        Name::Pto if !observer.watches() => drive(workload, machine, Pto::new(QueueLimit::of(machine)), &mut ()),
-        // And once more for the journal, so that reports slow a run down as little as possible.
-        Name::Pto if observer.journal().is_some() => {
+        // Compiled once more for the journal, so that reports slow a run down as little as possible.
+        Name::Pto if observer.watches() && observer.journal().is_some() => {
             let journal = observer.journal().expect("it was there just now");
             drive(workload, machine, Pto::new(QueueLimit::of(machine)), journal)
         }
-        Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
+        Name::Pto => simulate_fast(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
         Name::CyberClassic => {
             let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
             simulate_under(workload, machine, policy, observer)
@@ -51,7 +48,7 @@ pub fn simulate_with(
         }
         Name::Bmf => {
             let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
-            simulate_under(workload, machine, policy, observer)
+            simulate_fast(workload, machine, policy, observer)
         }
         Name::Ray => {
             let policy = Ray::new(&choice.config.ray, workload, machine)?;
@@ -60,16 +57,16 @@ pub fn simulate_with(
         Name::PerWorker => simulate_under(workload, machine, PerWorker::new(machine), observer),
         Name::Steal => simulate_under(workload, machine, Steal::new(machine), observer),
         Name::Predictive => {
-            let order = Predictive::new(predictive::ranks(&Graph::load(workload, machine)?));
+            let order = Predictive::read(workload, machine)?;
             simulate_under(workload, machine, Ordered::new(order, machine), observer)
         }
         Name::Heft => {
-            let order = Heft::new(heft::ranks(&Graph::load(workload, machine)?, machine));
+            let order = Heft::read(workload, machine)?;
             simulate_under(workload, machine, Ordered::new(order, machine), observer)
         }
         Name::Static => {
             let policy = StaticList::new(plan(workload, machine)?, machine);
-            simulate_under(workload, machine, policy, observer)
+            simulate_fast(workload, machine, policy, observer)
         }
         Name::Lifo => simulate_under(workload, machine, Ordered::new(Lifo, machine), observer),
         Name::Random => {
@@ -80,28 +77,41 @@ pub fn simulate_with(
     }
 }
 
+/// As [`simulate_under`], compiled once more without any thought of an observer: for the default policy, because nothing must be
+/// faster, and for those that would cost more than twice as much otherwise.
+fn simulate_fast<P: Policy>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    policy: P,
+    observer: &mut dyn Observer,
+) -> Result<Report, RunError> {
+    if observer.watches() {
+        return simulate_under(workload, machine, policy, observer);
+    }
+    drive(workload, machine, policy, &mut ())
+}
+
 /// The list schedule of a program: what `predictive` does with it when nothing is ever full.
 fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
-    let mut is_plain = list_schedule::is_free_of_costs(machine);
-    let graph = Graph::load_with(workload, machine, |submit| is_plain &= list_schedule::is_plain(submit))?;
-    let ranks = predictive::ranks(&graph);
-    if is_plain && let Some(plan) = list_schedule::list_schedule(&graph, &ranks, machine) {
+    let outline = Outline::load(workload, machine)?;
+    if let Some(plan) = list_schedule(&outline, machine) {
         return Ok(plan);
     }
+    let n_tasks = outline.producers.n_tasks();
     let mut roomy = machine.clone();
     roomy.limits = Limits {
-        window: (graph.tasks.len() as u64).next_power_of_two(),
+        window: (n_tasks as u64).next_power_of_two(),
         heap: 1 << 60,
-        deps: graph.n_edges() as u64,
+        deps: outline.producers.len() as u64,
         tensors: u64::MAX,
         ready: u64::MAX,
         rings: 1,
         spare: 0,
     };
     let mut recorder = Recorder::default();
-    let policy = Ordered::new(Predictive::new(ranks), &roomy);
+    let policy = Ordered::new(Predictive::new(outline.ranks), &roomy);
     let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
-    Ok(Plan::new(&recorder.blocks(), graph.tasks.len(), report.makespan))
+    Ok(Plan::new(&recorder.blocks(), n_tasks, report.makespan))
 }
 
 /// Who ran what, in the order in which the blocks started; a MIX block has several rows.

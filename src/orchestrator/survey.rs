@@ -12,23 +12,24 @@ pub struct Survey {
     /// Its task at hand.
     pub orchestrator: Orchestrator,
     /// By task: one more than the last task that depends on it.
-    marks: Vec<u64>,
+    marks: Vec<u32>,
 }
 
 impl Survey {
     /// At the first operation of a program of at most `n_tasks` tasks.
     #[must_use]
     pub fn new(orchestrator: Orchestrator, n_tasks: u64) -> Survey {
+        assert!(n_tasks < u32::MAX.into(), "so many tasks take more than all memory");
         Survey { orchestrator, marks: vec![0; n_tasks as usize] }
     }
 
-    /// Reads the next operation. A task's cost and type are settled, and its producers are added to `producers`, each once and
-    /// in the order in which they are found.
+    /// Reads the next operation. A task's cost and type are settled, and its producers are given to `add`, each once and in the
+    /// order in which they are found.
     ///
     /// # Errors
     /// As [`Orchestrator::read`].
     #[inline]
-    pub fn read(&mut self, producers: &mut Vec<TaskId>) -> Result<Step, RunError> {
+    pub fn read(&mut self, mut add: impl FnMut(TaskId)) -> Result<Step, RunError> {
         let Survey { orchestrator, marks } = self;
         loop {
             match orchestrator.next_operation()? {
@@ -42,9 +43,9 @@ impl Survey {
         orchestrator.resolve()?;
         let consumer = orchestrator.next;
         let mut found = |producer: TaskId| {
-            let is_new = std::mem::replace(&mut marks[producer.0 as usize], consumer.0 + 1) <= consumer.0;
-            if is_new {
-                producers.push(producer);
+            let mark = consumer.0 as u32 + 1;
+            if std::mem::replace(&mut marks[producer.0 as usize], mark) != mark {
+                add(producer);
             }
         };
         // A task that is still to come is no producer.

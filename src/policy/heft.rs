@@ -3,20 +3,29 @@
 
 use super::Ranked;
 use crate::config::Machine;
-use crate::graph::{Graph, Task};
+use crate::error::RunError;
+use crate::graph::{Producers, Task};
 use crate::id::TaskType;
 use crate::machine::capacity;
-use crate::workload::Cost;
+use crate::workload::{Cost, Workload};
 
 /// The order of the policy `heft`.
 pub type Heft = Ranked<true>;
 
-/// The upward rank of every task, in hundredths of a cycle.
-#[must_use]
-pub fn ranks(graph: &Graph, machine: &Machine) -> Vec<u64> {
-    let costs = &machine.scheduler;
-    let hop = 100 * (costs.complete + costs.edge + costs.dispatch + machine.worker.pickup);
-    graph.upward_ranks(hop, |task| span(task, machine))
+impl Heft {
+    /// The order of a program, which is read for it: upward ranks in hundredths of a cycle.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Heft, RunError> {
+        let mut spans = Vec::new();
+        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
+            spans.push(span(&Task::at_hand(orchestrator, 0), machine));
+        })?;
+        let costs = &machine.scheduler;
+        let hop = 100 * (costs.complete + costs.edge + costs.dispatch + machine.worker.pickup);
+        Ok(Ranked::new(producers.upward_ranks(hop, |task| spans[task])))
+    }
 }
 
 /// Cycles of a task in hundredths: mean over its workers, times the rounds in which its blocks fit on the machine.

@@ -3,25 +3,55 @@
 //! That is what `predictive` does when nothing is ever full, without a window, jobs and accounts. It holds for programs in
 //! which every task is one block on one worker and can be submitted at once, on machines without costs; others are simulated.
 
-use super::Plan;
+use super::mostly_sorted::MostlySorted;
+use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
-use crate::graph::{Graph, Task};
-use crate::id::{TaskId, TaskType};
-use crate::machine::{Crew, Floor, own_type};
-use crate::workload::Submit;
-use std::collections::BinaryHeap;
+use crate::error::RunError;
+use crate::graph::{Producers, Task};
+use crate::id::TaskType;
+use crate::machine::{Floor, own_type};
+use crate::workload::{Submit, Workload};
 
-/// Whether a task is one block that waits for its producers only.
-#[must_use]
-pub fn is_plain(submit: &Submit) -> bool {
+/// What a list schedule knows of a program.
+pub struct Outline {
+    /// Dependencies.
+    pub producers: Producers,
+    consumers: Producers,
+    /// By task, the rank by which `predictive` chooses.
+    pub ranks: Vec<u64>,
+    cycles: Vec<u64>,
+    kinds: Vec<TaskType>,
+    /// Whether every task is one block on one worker that waits for its producers only.
+    is_plain: bool,
+}
+
+impl Outline {
+    /// Reads a whole program.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Outline, RunError> {
+        let (mut cycles, mut kinds, mut is_plain) = (Vec::new(), Vec::new(), true);
+        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
+            let task = Task::at_hand(orchestrator, 0);
+            cycles.push(task.cycles());
+            kinds.push(task.kind);
+            is_plain &= own_type(task.kind).is_some() && is_plain_submit(&orchestrator.task);
+        })?;
+        let consumers = producers.reversed();
+        let ranks = predictive::ranks(&producers, &cycles, |task| consumers.of(task).len() as u32);
+        Ok(Outline { producers, consumers, ranks, cycles, kinds, is_plain })
+    }
+}
+
+fn is_plain_submit(submit: &Submit) -> bool {
     let Submit { blocks, submit_at, fault, parent, .. } = submit;
     *blocks == 1 && *submit_at == 0 && !*fault && parent.is_none()
 }
 
 /// Whether the machine does everything in no time.
-#[must_use]
-pub fn is_free_of_costs(machine: &Machine) -> bool {
+fn is_free_of_costs(machine: &Machine) -> bool {
     let (orchestrator, scheduler) = (&machine.orchestrator, &machine.scheduler);
     let costs = [
         orchestrator.submit,
@@ -36,39 +66,37 @@ pub fn is_free_of_costs(machine: &Machine) -> bool {
     costs.iter().all(|&cost| cost == 0)
 }
 
-/// The list schedule by ranks, one a task, if every task runs on a single worker.
+/// The list schedule of a plain program on a machine without costs; of another nothing.
 #[must_use]
-pub fn list_schedule(graph: &Graph, ranks: &[u64], machine: &Machine) -> Option<Plan> {
-    let is_single = |task: &Task| own_type(task.kind).is_some();
-    if !graph.tasks.iter().all(is_single) || u32::try_from(graph.tasks.len()).is_err() {
+pub fn list_schedule(outline: &Outline, machine: &Machine) -> Option<Plan> {
+    if !outline.is_plain || !is_free_of_costs(machine) {
         return None;
     }
+    let (producers, n_workers) = (&outline.producers, machine.workers.total() as usize);
     let mut list = List {
-        graph,
-        ranks,
+        outline,
         newest_first: machine.rules.fanout_order == FanoutOrder::Lifo,
         floor: Floor::new(&machine.workers),
         queues: Default::default(),
         filled: 0,
         n_arrived: 0,
-        waits_for: (0..graph.tasks.len() as u64).map(|task| graph.producers(TaskId(task)).len() as u32).collect(),
-        ends: Ends::new(machine.workers.total() as usize),
-        running: vec![TaskId(0); machine.workers.total() as usize],
-        blocks: Vec::with_capacity(graph.tasks.len()),
+        waits_for: (0..producers.n_tasks()).map(|task| producers.of(task).len() as u32).collect(),
+        ends: Ends::new(n_workers),
+        running: vec![0; n_workers],
+        plan: Plan::of_single_blocks(producers.n_tasks(), n_workers),
     };
-    let makespan = list.run();
-    Some(Plan::new(&list.blocks, graph.tasks.len(), makespan))
+    list.run();
+    Some(list.plan)
 }
 
-/// A schedule in the making.
+/// A schedule in the making. Tasks are known by their numbers.
 struct List<'a> {
-    graph: &'a Graph,
-    ranks: &'a [u64],
+    outline: &'a Outline,
     newest_first: bool,
     floor: Floor,
-    /// READY tasks by type: the highest rank first, then the order of arrival. Rank, tasks that arrived later and the task
-    /// itself are packed, because numbers are compared faster than fields.
-    queues: [BinaryHeap<u128>; 5],
+    /// READY tasks by type: the highest rank first, then the order of arrival. What the rank lacks to the highest, the arrival and
+    /// the task itself are packed, because numbers are compared faster than fields.
+    queues: [MostlySorted<u128>; 5],
     /// Bit k is set when queue k has a task.
     filled: u32,
     n_arrived: u32,
@@ -76,18 +104,24 @@ struct List<'a> {
     waits_for: Vec<u32>,
     ends: Ends,
     /// By worker: the task it runs.
-    running: Vec<TaskId>,
-    blocks: Vec<(TaskId, Crew)>,
+    running: Vec<u32>,
+    plan: Plan,
 }
 
 impl List<'_> {
-    /// Schedules everything; gives the end of the last task.
-    fn run(&mut self) -> u64 {
-        for task in 0..self.waits_for.len() {
-            if self.waits_for[task] == 0 {
-                self.arrive(TaskId(task as u64));
+    fn run(&mut self) {
+        let mut sources: [Vec<u128>; 5] = Default::default();
+        for task in 0..self.waits_for.len() as u32 {
+            if self.waits_for[task as usize] == 0 {
+                let (kind, place) = self.arrival(task);
+                sources[kind as usize].push(place);
             }
         }
+        // There may be many of them, and sorting them once is cheaper than a heap.
+        self.queues = sources.map(|mut sources| {
+            sources.sort_unstable();
+            MostlySorted::of_sorted(sources)
+        });
         let mut now = 0;
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
@@ -97,30 +131,31 @@ impl List<'_> {
             }
             self.hand_out(now);
         }
-        now
+        self.plan.makespan = now;
     }
 
-    fn arrive(&mut self, task: TaskId) {
-        let index = task.0 as usize;
-        let kind = self.graph.tasks[index].kind;
-        let later = u32::MAX - self.n_arrived;
-        self.queues[kind as usize]
-            .push(u128::from(self.ranks[index]) << 64 | u128::from(later) << 32 | u128::from(task.0));
+    /// A task is READY: its type, and its place among those of that type.
+    #[inline]
+    fn arrival(&mut self, task: u32) -> (TaskType, u128) {
+        let (rank, kind) = (self.outline.ranks[task as usize], self.outline.kinds[task as usize]);
+        let place = u128::from(u64::MAX - rank) << 64 | u128::from(self.n_arrived) << 32 | u128::from(task);
         self.filled |= 1 << kind as u32;
         self.n_arrived += 1;
+        (kind, place)
     }
 
     /// A worker is free again, and what waited for its task alone is READY.
     fn end(&mut self, worker: u32) {
         self.floor.give_back(worker);
-        let graph = self.graph;
-        let consumers = graph.consumers(self.running[worker as usize]);
+        let task = self.running[worker as usize] as usize;
+        let consumers = self.outline.consumers.of(task);
         for index in 0..consumers.len() {
             let consumer = consumers[if self.newest_first { consumers.len() - 1 - index } else { index }];
-            let left = &mut self.waits_for[consumer.0 as usize];
+            let left = &mut self.waits_for[consumer as usize];
             *left -= 1;
             if *left == 0 {
-                self.arrive(consumer);
+                let (kind, place) = self.arrival(consumer);
+                self.queues[kind as usize].push(place);
             }
         }
     }
@@ -135,12 +170,12 @@ impl List<'_> {
                 && let Some(worker) = self.floor.take(kind)
                 && let Some(first) = self.queues[number].pop()
             {
-                let task = TaskId(u64::from(first as u32));
-                let end = now.saturating_add(self.graph.tasks[task.0 as usize].cycles());
+                let task = first as u32;
+                let end = now.saturating_add(self.outline.cycles[task as usize]);
                 self.floor.worker_mut(worker).clock = end;
                 self.running[worker as usize] = task;
                 self.ends.push(end, worker);
-                self.blocks.push((task, Crew::one(worker)));
+                self.plan.add(task, worker);
             }
             if self.queues[number].is_empty() {
                 self.filled &= !(1 << number);

@@ -214,6 +214,7 @@ pub struct Requests {
 
 impl Requests {
     /// Whether anything is wanted.
+    #[inline]
     #[must_use]
     pub fn is_any(&self) -> bool {
         !(self.cancel.is_empty() && self.halt.is_none() && self.notes.is_empty())

@@ -17,6 +17,11 @@ impl<T: Ord> Default for MostlySorted<T> {
 }
 
 impl<T: Ord> MostlySorted<T> {
+    /// A queue of values that are in order.
+    pub fn of_sorted(values: Vec<T>) -> MostlySorted<T> {
+        MostlySorted { row: values.into(), rest: BinaryHeap::new() }
+    }
+
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.row.back().is_none_or(|last| *last <= value) {
@@ -30,6 +35,12 @@ impl<T: Ord> MostlySorted<T> {
     #[inline]
     pub fn first(&self) -> Option<&T> {
         if self.is_first_in_row() { self.row.front() } else { self.rest.peek().map(|Reverse(value)| value) }
+    }
+
+    /// A value that is probably the smallest.
+    #[inline]
+    pub fn likely_first(&self) -> Option<&T> {
+        self.row.front()
     }
 
     /// Takes the smallest value out.

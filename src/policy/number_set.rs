@@ -1,36 +1,112 @@
 //! A set of numbers that knows its smallest one: words of 64 bits, and words over words up to a single one.
 
+use crate::window::NONE;
+
 /// A set of numbers below a limit.
 pub(super) struct NumberSet {
-    /// The members, then for each level which words of the level before are not empty.
-    levels: Vec<Vec<u64>>,
+    /// The smallest member, or [`NONE`]. It stands nowhere else, so that a set of one costs next to nothing.
+    first: u32,
+    /// The other members, then for each level which words of the level before are not empty.
+    words: Vec<u64>,
+    /// Where each level begins; only so many are used.
+    begins: [u32; MOST_LEVELS],
+    n_levels: usize,
     len: usize,
 }
 
+/// So many levels of 64 to one hold all numbers of 32 bits.
+const MOST_LEVELS: usize = 6;
+
 impl NumberSet {
     pub fn new(limit: usize) -> NumberSet {
-        let mut levels = vec![vec![0; limit.div_ceil(64).max(1)]];
-        while let Some(last) = levels.last().filter(|last| last.len() > 1) {
-            levels.push(vec![0; last.len().div_ceil(64)]);
+        let (mut begins, mut n_levels, mut total) = ([0; MOST_LEVELS], 0, 0);
+        let mut width = limit.max(1);
+        while n_levels == 0 || width > 1 {
+            width = width.div_ceil(64);
+            begins[n_levels] = total as u32;
+            n_levels += 1;
+            total += width;
         }
-        NumberSet { levels, len: 0 }
+        NumberSet { first: NONE, words: vec![0; total], begins, n_levels, len: 0 }
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     #[inline]
     pub fn contains(&self, number: u32) -> bool {
-        self.levels[0][number as usize / 64] >> (number % 64) & 1 == 1
+        number == self.first || self.words[number as usize / 64] >> (number % 64) & 1 == 1
     }
 
     /// Puts in a number that is not in it.
     #[inline]
-    pub fn insert(&mut self, mut number: u32) {
+    pub fn insert(&mut self, number: u32) {
         self.len += 1;
-        for level in &mut self.levels {
-            let word = &mut level[number as usize / 64];
+        let other = number.max(self.first);
+        self.first = number.min(self.first);
+        if other != NONE {
+            self.enter(other);
+        }
+    }
+
+    /// Takes out a number that is in it.
+    #[inline]
+    pub fn remove(&mut self, number: u32) {
+        if number == self.first {
+            self.remove_first();
+        } else {
+            self.len -= 1;
+            self.leave(number);
+        }
+    }
+
+    /// Takes out the smallest member, which must be there.
+    #[inline]
+    pub fn remove_first(&mut self) {
+        self.len -= 1;
+        if self.len == 0 {
+            self.first = NONE;
+        } else {
+            self.first = self.second();
+            self.leave(self.first);
+        }
+    }
+
+    /// The smallest member.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        (self.first != NONE).then_some(self.first)
+    }
+
+    /// All members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let members = self.begins[1..self.n_levels].first().map_or(self.words.len(), |&begin| begin as usize);
+        let others = self.words[..members].iter().zip(0..).flat_map(|(&word, index)| {
+            let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
+            let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
+            words.map(move |left| index * 64 + left.trailing_zeros())
+        });
+        self.first().into_iter().chain(others)
+    }
+
+    /// The smallest member but one, which must be there.
+    #[inline]
+    fn second(&self) -> u32 {
+        // Mostly it is near the first.
+        let near = self.words[self.first as usize / 64];
+        if near != 0 {
+            return self.first / 64 * 64 + near.trailing_zeros();
+        }
+        let levels = self.begins[..self.n_levels].iter().rev();
+        levels.fold(0, |index, &begin| index * 64 + self.words[(begin + index) as usize].trailing_zeros())
+    }
+
+    #[inline]
+    fn enter(&mut self, mut number: u32) {
+        for begin in &self.begins[..self.n_levels] {
+            let word = &mut self.words[(begin + number / 64) as usize];
             let was_empty = *word == 0;
             *word |= 1 << (number % 64);
             if !was_empty {
@@ -40,37 +116,16 @@ impl NumberSet {
         }
     }
 
-    /// Takes out a number that is in it.
     #[inline]
-    pub fn remove(&mut self, mut number: u32) {
-        self.len -= 1;
-        for level in &mut self.levels {
-            let word = &mut level[number as usize / 64];
+    fn leave(&mut self, mut number: u32) {
+        for begin in &self.begins[..self.n_levels] {
+            let word = &mut self.words[(begin + number / 64) as usize];
             *word &= !(1 << (number % 64));
             if *word != 0 {
                 return;
             }
             number /= 64;
         }
-    }
-
-    /// The smallest member.
-    #[inline]
-    pub fn first(&self) -> Option<u32> {
-        if self.len == 0 {
-            return None;
-        }
-        let deeper = |index: u32, level: &Vec<u64>| index * 64 + level[index as usize].trailing_zeros();
-        Some(self.levels.iter().rev().fold(0, deeper))
-    }
-
-    /// All members, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.levels[0].iter().zip(0..).flat_map(|(&word, index)| {
-            let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
-            let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
-            words.map(move |left| index * 64 + left.trailing_zeros())
-        })
     }
 }
 

@@ -2,7 +2,10 @@
 //! from costs and dependencies known before the run.
 
 use super::{Candidate, Order};
-use crate::graph::Graph;
+use crate::config::Machine;
+use crate::error::RunError;
+use crate::graph::{Producers, Task};
+use crate::workload::Workload;
 
 /// Tasks by a rank that was computed from the whole program; the highest goes first.
 #[derive(Debug)]
@@ -18,13 +21,27 @@ const CONSUMER_BITS: u32 = 16;
 
 /// The rank of every task: cycles of the longest path that begins with it, then the number of its consumers.
 #[must_use]
-pub fn ranks(graph: &Graph) -> Vec<u64> {
-    let mut ranks = graph.longest_paths();
-    for (rank, n_consumers) in ranks.iter_mut().zip(graph.n_consumers()) {
+pub fn ranks(producers: &Producers, cycles: &[u64], n_consumers: impl Fn(usize) -> u32) -> Vec<u64> {
+    let mut ranks = producers.upward_ranks(0, |task| cycles[task]);
+    for (task, rank) in ranks.iter_mut().enumerate() {
         let path = (*rank).min(u64::MAX >> CONSUMER_BITS);
-        *rank = path << CONSUMER_BITS | u64::from(n_consumers).min((1 << CONSUMER_BITS) - 1);
+        *rank = path << CONSUMER_BITS | u64::from(n_consumers(task)).min((1 << CONSUMER_BITS) - 1);
     }
     ranks
+}
+
+impl Predictive {
+    /// The order of a program, which is read for it.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Predictive, RunError> {
+        let mut cycles = Vec::new();
+        let (producers, _) =
+            Producers::load(workload, machine, |orchestrator, _| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
+        let counts = producers.counts();
+        Ok(Ranked::new(ranks(&producers, &cycles, |task| counts[task])))
+    }
 }
 
 impl<const HEFT: bool> Ranked<HEFT> {

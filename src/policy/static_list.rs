@@ -15,17 +15,21 @@ use serde_json::json;
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The crew of every block, in the order in which the blocks start.
-    crews: Vec<Crew>,
-    /// By worker: its blocks, as places in `crews`.
-    of_workers: Vec<Vec<u32>>,
-    /// Where the parts of a task begin in `parts`; one more than there are tasks.
+    /// The blocks of each worker.
+    of_workers: Vec<Vec<PlannedBlock>>,
+    /// Where the parts of a task begin in `parts`, one more than there are tasks; nothing if every task has exactly one.
     first: Vec<u32>,
     /// Worker and place among its blocks, for every worker of every block, task by task.
     parts: Vec<(u32, u32)>,
+    /// The blocks that several workers run, in the order in which they start.
+    crews: Vec<(u32, Crew)>,
+    n_blocks: u32,
     /// When the last block ends if everything goes as planned.
-    makespan: u64,
+    pub(super) makespan: u64,
 }
+
+/// The place of a block in the order in which all blocks start, and the slot of its task once that is submitted.
+type PlannedBlock = (u32, SlotRef);
 
 impl Plan {
     /// A plan from the task and the crew of every block in the order in which the blocks start.
@@ -39,8 +43,8 @@ impl Plan {
             first[index + 1] += first[index];
         }
         let (mut next, mut parts) = (first.clone(), vec![(0, 0); first[n_tasks] as usize]);
-        let mut of_workers: Vec<Vec<u32>> = Vec::new();
-        for (order, (task, crew)) in blocks.iter().enumerate() {
+        let (mut of_workers, mut crews): (Vec<Vec<PlannedBlock>>, _) = (Vec::new(), Vec::new());
+        for (order, (task, crew)) in (0..).zip(blocks) {
             for &worker in crew.ids() {
                 if worker as usize >= of_workers.len() {
                     of_workers.resize(worker as usize + 1, Vec::new());
@@ -49,50 +53,70 @@ impl Plan {
                 let part = &mut next[task.0 as usize];
                 parts[*part as usize] = (worker, own.len() as u32);
                 *part += 1;
-                own.push(order as u32);
+                own.push((order, NONE));
+            }
+            if !crew.is_one() {
+                crews.push((order, *crew));
             }
         }
-        Plan { crews: blocks.iter().map(|&(_, crew)| crew).collect(), of_workers, first, parts, makespan }
+        Plan { of_workers, first, parts, crews, n_blocks: blocks.len() as u32, makespan }
+    }
+
+    /// The beginning of a plan in which every task is one block of one worker.
+    pub(super) fn of_single_blocks(n_tasks: usize, n_workers: usize) -> Plan {
+        Plan { of_workers: vec![Vec::new(); n_workers], parts: vec![(NONE, 0); n_tasks], ..Plan::default() }
+    }
+
+    /// The next block to start, the only one of its task.
+    #[inline]
+    pub(super) fn add(&mut self, task: u32, worker: u32) {
+        let own = &mut self.of_workers[worker as usize];
+        self.parts[task as usize] = (worker, own.len() as u32);
+        own.push((self.n_blocks, NONE));
+        self.n_blocks += 1;
     }
 
     /// Every worker of every block of a task, with the block's place among those of the worker.
     #[inline]
     fn of(&self, task: TaskId) -> &[(u32, u32)] {
         let index = task.0 as usize;
+        if self.first.is_empty() {
+            return self.parts.get(index..=index).filter(|part| part[0].0 != NONE).unwrap_or_default();
+        }
         match self.first.get(index..index + 2) {
             Some(&[from, to]) => &self.parts[from as usize..to as usize],
             _ => &[],
         }
     }
 
+    /// Who runs a block of a worker.
+    #[inline]
+    fn crew(&self, order: u32, worker: u32) -> Crew {
+        let shared = self.crews.binary_search_by_key(&order, |&(order, _)| order);
+        shared.map_or(Crew::one(worker), |index| self.crews[index].1)
+    }
+
     /// The planned blocks of each worker, none of them submitted.
-    fn lanes(&self, n_workers: usize) -> Vec<Lane> {
-        let none = Vec::new();
-        let blocks = (0..n_workers).map(|worker| self.of_workers.get(worker).unwrap_or(&none));
-        let lane = |blocks: &Vec<u32>| Lane {
-            blocks: blocks.iter().map(|&order| (order, NONE)).collect(),
-            waiting: NumberSet::new(blocks.len()),
-            top: NONE,
-        };
-        blocks.map(lane).collect()
+    fn take_lanes(&mut self, n_workers: usize) -> Vec<Lane> {
+        self.of_workers.resize(n_workers, Vec::new());
+        let lane = |blocks: Vec<PlannedBlock>| Lane { waiting: NumberSet::new(blocks.len()), blocks };
+        std::mem::take(&mut self.of_workers).into_iter().map(lane).collect()
     }
 }
 
 /// The planned blocks of one worker.
 struct Lane {
-    /// By place: the block, and the slot of its task once that is submitted.
-    blocks: Vec<(u32, SlotRef)>,
+    /// In the order in which they start.
+    blocks: Vec<PlannedBlock>,
     /// Places of the blocks of submitted tasks that are not handed out.
     waiting: NumberSet,
-    /// The first of them, or [`NONE`].
-    top: u32,
 }
 
 impl Lane {
     /// The first block that waits, and the slot of its task.
     #[inline]
-    fn first(&self) -> Option<(u32, SlotRef)> {
-        self.blocks.get(self.top as usize).copied()
+    fn first(&self) -> Option<PlannedBlock> {
+        self.waiting.first().map(|place| self.blocks[place as usize])
     }
 }
 
@@ -112,8 +136,7 @@ impl Progress {
         let lane = &mut self.lanes[worker as usize];
         lane.blocks[place as usize].1 = slot;
         lane.waiting.insert(place);
-        if place < lane.top {
-            lane.top = place;
+        if lane.waiting.first() == Some(place) {
             self.due.remove(worker);
         }
     }
@@ -121,7 +144,7 @@ impl Progress {
     /// The task of a block is READY.
     #[inline]
     fn ready(&mut self, (worker, place): (u32, u32)) {
-        if self.lanes[worker as usize].top == place {
+        if self.lanes[worker as usize].waiting.first() == Some(place) {
             self.due.insert(worker);
         }
     }
@@ -129,8 +152,8 @@ impl Progress {
     /// A block will never be handed out.
     fn leave(&mut self, (worker, place): (u32, u32)) {
         let lane = &mut self.lanes[worker as usize];
-        if lane.top == place {
-            self.leave_top(worker);
+        if lane.waiting.first() == Some(place) {
+            self.leave_first(worker);
         } else if lane.waiting.contains(place) {
             lane.waiting.remove(place);
         }
@@ -138,13 +161,9 @@ impl Progress {
 
     /// The first block of a worker is handed out or will never be.
     #[inline]
-    fn leave_top(&mut self, worker: u32) {
+    fn leave_first(&mut self, worker: u32) {
         let lane = &mut self.lanes[worker as usize];
-        let next = lane.top + 1;
-        lane.waiting.remove(lane.top);
-        // Mostly it is the next one that waits.
-        let is_next = (next as usize) < lane.blocks.len() && lane.waiting.contains(next);
-        lane.top = if is_next { next } else { lane.waiting.first().unwrap_or(NONE) };
+        lane.waiting.remove_first();
         match lane.first() {
             Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
             _ => self.due.remove(worker),
@@ -160,18 +179,18 @@ pub struct StaticList {
     unplanned: Pto,
     n_unplanned: u64,
     book: QueueBook,
-    /// Blocks that could start and the slots of their tasks, packed, while they are handed out.
+    /// Blocks that could start and a worker of each, packed, while they are handed out.
     scratch: Vec<u64>,
 }
 
 impl StaticList {
     /// Nothing submitted yet.
     #[must_use]
-    pub fn new(plan: Plan, machine: &Machine) -> StaticList {
+    pub fn new(mut plan: Plan, machine: &Machine) -> StaticList {
         let n_workers = machine.workers.total() as usize;
         StaticList {
             progress: Progress {
-                lanes: plan.lanes(n_workers),
+                lanes: plan.take_lanes(n_workers),
                 is_ready: vec![false; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
                 due: WorkerSet::new(n_workers),
             },
@@ -184,9 +203,9 @@ impl StaticList {
     }
 
     /// Whether all of a crew are free and have this block on top.
-    fn is_assembled(&self, order: u32, free: &WorkerSet) -> bool {
+    fn is_assembled(&self, order: u32, crew: Crew, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.progress.lanes[worker as usize].first().is_some_and(|(top, _)| top == order);
-        self.plan.crews[order as usize].ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
+        crew.ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
     /// Places a block of one worker, who has it on top.
@@ -195,34 +214,41 @@ impl StaticList {
         if stage.place_on(slot, worker) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
-        self.progress.leave_top(worker);
+        self.progress.leave_first(worker);
+        if let Some((_, next)) = self.progress.lanes[worker as usize].first() {
+            // It has waited for long and is in no near cache any more.
+            stage.window.foresee(next);
+        }
     }
 
     /// Places a block whose crew is there, or all blocks of its task if they start together and all crews are there.
-    fn place_if_assembled(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
+    fn place_if_assembled(&mut self, order: u32, crew: Crew, slot: SlotRef, stage: &mut Stage<'_>) {
         let free = stage.floor().free_workers();
         if !stage.window.slot(slot).job.has(flag::SYNC_START) {
-            if self.is_assembled(order, free) {
-                self.place(order, slot, stage);
+            if self.is_assembled(order, crew, free) {
+                self.place(crew, slot, stage);
             }
             return;
         }
         let parts = self.plan.of(stage.window.slot(slot).task()).iter();
-        let mut orders: Vec<u32> =
-            parts.map(|&(worker, place)| self.plan.of_workers[worker as usize][place as usize]).collect();
-        orders.dedup();
-        if orders.iter().all(|&order| self.is_assembled(order, free)) {
-            orders.iter().for_each(|&order| self.place(order, slot, stage));
+        let mut blocks: Vec<(u32, Crew)> = parts
+            .map(|&(worker, place)| {
+                let (order, _) = self.progress.lanes[worker as usize].blocks[place as usize];
+                (order, self.plan.crew(order, worker))
+            })
+            .collect();
+        blocks.dedup_by_key(|&mut (order, _)| order);
+        if blocks.iter().all(|&(order, crew)| self.is_assembled(order, crew, free)) {
+            blocks.iter().for_each(|&(_, crew)| self.place(crew, slot, stage));
         }
     }
 
     /// Places a block that all of its crew have on top.
-    fn place(&mut self, order: u32, slot: SlotRef, stage: &mut Stage<'_>) {
-        let crew = self.plan.crews[order as usize];
+    fn place(&mut self, crew: Crew, slot: SlotRef, stage: &mut Stage<'_>) {
         if stage.place_crew(slot, crew) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
-        crew.ids().iter().for_each(|&worker| self.progress.leave_top(worker));
+        crew.ids().iter().for_each(|&worker| self.progress.leave_first(worker));
     }
 }
 
@@ -274,23 +300,27 @@ impl Policy for StaticList {
         while let Some(worker) = self.progress.due.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
             let first = self.progress.lanes[worker as usize].first();
-            due.extend(first.map(|(order, slot)| u64::from(order) << 32 | u64::from(slot)));
+            due.extend(first.map(|(order, _)| u64::from(order) << 32 | u64::from(worker)));
         }
         if due.len() > 1 {
             due.sort_unstable();
-            due.dedup();
         }
         for block in due.drain(..) {
-            let (order, slot) = ((block >> 32) as u32, block as SlotRef);
-            let crew = self.plan.crews[order as usize];
+            let (order, worker) = ((block >> 32) as u32, block as u32);
+            // It may be gone, handed out with others of its crew or its task.
+            let first = self.progress.lanes[worker as usize].first();
+            let Some((_, slot)) = first.filter(|&(first, _)| first == order) else { continue };
+            let crew = self.plan.crew(order, worker);
             if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
-                self.place_alone(crew.leader(), slot, stage);
+                self.place_alone(worker, slot, stage);
             } else {
-                self.place_if_assembled(order, slot, stage);
+                self.place_if_assembled(order, crew, slot, stage);
             }
         }
         self.scratch = due;
-        self.unplanned.dispatch(stage);
+        if !self.unplanned.is_idle() {
+            self.unplanned.dispatch(stage);
+        }
     }
 
     fn report(&self) -> serde_json::Value {

@@ -1,51 +1,46 @@
 //! The node graph of a program: which node each task belongs to, its timestamp, and the streams between nodes.
 //!
-//! A trace says `node` and `timestamp`, or both are derived: a node is a pair of kernel and level (the longest path of
-//! dependencies before the task), numbered by first appearance, so that the graph has no cycle; the timestamp is the
-//! task's place among those of its node, from 1.
+//! Most of it is one entry a task, so that every byte counts: new memory costs more time than anything that is done with it.
 
-use super::timestamp;
+use super::config::Config;
+use super::read::{Names, Program};
+use super::route::Router;
+use crate::config::Machine;
 use crate::engine::RunError;
-use crate::graph::Graph;
-use crate::id::{Symbol, TaskId, TaskType};
-use crate::workload::Submit;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::graph::{Adjacency, Producers};
+use crate::id::{TaskId, TaskType};
+use crate::policy::number_set::NumberSet;
+use crate::window::NONE;
+use std::collections::BTreeSet;
 
 /// All nodes and tasks.
 pub(super) struct NodeGraph {
-    /// Nodes by ascending id.
-    pub nodes: Vec<Shape>,
+    /// Ids of the nodes, ascending; nothing if they are the indices, because all nodes are derived.
+    ids: Vec<i32>,
+    /// By node.
+    pub n_tasks: Vec<u32>,
     /// Tasks by id.
     pub tasks: Vec<Member>,
-    /// Streams: from which node to which, those of a node one after the other.
-    pub streams: Vec<(u32, u32)>,
+    /// By task, as far as the trace gives any.
+    timestamps: Vec<Option<i64>>,
     /// Whether the trace names any node.
     pub is_declared: bool,
-    /// Where the streams of each node begin; one more than there are nodes.
+    /// Those into a node one after the other.
+    pub streams: Vec<Stream>,
+    /// Streams of the configuration, node by node.
+    declared: Vec<(u32, u32)>,
+    /// Where the streams into each node begin; one more than there are nodes.
     first_stream: Vec<u32>,
-    /// Nodes upstream of each, ascending.
-    upstream: Vec<u32>,
-    /// Where those of each node begin in `upstream`; one more than there are nodes.
-    first_upstream: Vec<u32>,
-    pub outlets: Vec<Outlet>,
-    /// By task: the first of its outlets, or [`NONE`].
-    pub first_outlet: Vec<u32>,
-    /// By edge of the graph, consumer by consumer: the outlet that the packet comes from, or [`NONE`] if producer and consumer
-    /// are of the same node.
-    pub inlets: Vec<u32>,
-}
-
-/// No outlet.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// A node.
-#[derive(Clone, Default, Debug)]
-pub(super) struct Shape {
-    /// Its number in the trace.
-    pub id: i32,
-    pub n_tasks: u64,
+    /// For the streams of each node, the nodes they come from, ascending.
+    pub upstream: Vec<u32>,
+    /// Whether every node comes after those upstream of it.
+    pub is_ordered: bool,
+    /// By task, what it puts into streams, ascending by the node at the end; unused ones come last.
+    pub outlets: Adjacency<Outlet>,
+    pub producers: Producers,
+    pub names: Names,
+    /// What to tell about the choice of queues.
+    pub warnings: Vec<String>,
 }
 
 /// A task as a member of its node.
@@ -53,102 +48,147 @@ pub(super) struct Shape {
 pub(super) struct Member {
     /// Index of its node.
     pub node: u32,
-    pub timestamp: i64,
-    /// Whether it has several blocks that start together.
-    pub is_together: bool,
-    /// Whether it takes a worker.
-    pub is_scheduled: bool,
+    /// Its place among those of its node, from 1, which is its timestamp if the trace gives none.
+    place: u32,
+    /// The queue it goes to, or [`NONE`] if it takes no worker.
+    pub queue: u32,
+}
+
+impl Member {
+    /// Whether it takes a worker. What takes none is never scheduled.
+    pub fn is_scheduled(&self) -> bool {
+        self.queue != NONE
+    }
+}
+
+/// Packets on the way from one node to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub from: u32,
+    pub to: u32,
+    /// Completed tasks of the one with a consumer in the other that is not scheduled.
+    pub waiting: u32,
+    pub high: u32,
 }
 
 /// What a task puts into one stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outlet {
-    /// The next outlet of the same task, to a node with a larger index, or [`NONE`].
-    pub next: u32,
-    pub stream: u32,
-    /// The node at its end.
+    /// The node at the end of the stream, or [`NONE`] if this is unused.
     pub to: u32,
-    /// Consumers there that are not scheduled yet. Those that take no worker are never scheduled and do not count.
+    pub stream: u32,
+    /// Consumers there that are not scheduled yet, and [`QUEUED`].
     pub waiting: u32,
-    /// Whether its packet waits in the stream.
-    pub is_queued: bool,
 }
 
-/// What the trace says of a task.
-pub(super) struct Fields {
-    node: Option<i32>,
-    timestamp: Option<i64>,
-    is_together: bool,
-}
-
-impl Fields {
-    pub fn of(submit: &Submit) -> Fields {
-        let policy = submit.policy.as_deref();
-        Fields {
-            node: policy.and_then(|policy| policy.node),
-            timestamp: policy.and_then(|policy| policy.timestamp),
-            is_together: submit.sync_start && submit.blocks > 1,
-        }
-    }
-}
+/// Set in an outlet while its packet waits in the stream.
+pub(super) const QUEUED: u32 = 1 << 31;
 
 impl NodeGraph {
-    /// Finds the nodes of a program.
-    pub fn new(graph: &Graph, fields: &[Fields], declared: &BTreeSet<(i32, i32)>) -> Result<NodeGraph, RunError> {
-        let is_declared = fields.iter().any(|task| task.node.is_some());
-        let (mut nodes, index_of) = nodes(graph, fields, declared);
-        let tasks = members(graph, fields, &index_of, &mut nodes)?;
-        let mut node_graph = NodeGraph {
-            nodes,
-            tasks,
-            streams: Vec::new(),
+    /// Finds the nodes of a program and gives each a queue.
+    pub fn new(program: Program, config: &Config, machine: &Machine) -> Result<NodeGraph, RunError> {
+        let is_declared = !program.named.is_empty();
+        let Program { producers, mut nodes, n_nodes, named, demands, timestamps, refused, names } = program;
+        let ids = ids(&named, n_nodes, &config.streams, &mut nodes);
+        let mut graph = NodeGraph {
+            n_tasks: vec![0; if ids.is_empty() { n_nodes as usize } else { ids.len() }],
+            ids,
+            tasks: Vec::with_capacity(nodes.len()),
+            timestamps,
             is_declared,
+            streams: Vec::new(),
+            declared: Vec::new(),
             first_stream: vec![0],
             upstream: Vec::new(),
-            first_upstream: Vec::new(),
-            outlets: Vec::with_capacity(graph.n_edges()),
-            first_outlet: vec![NONE; fields.len()],
-            inlets: Vec::with_capacity(graph.n_edges()),
+            is_ordered: true,
+            outlets: Adjacency { first: Vec::new(), tasks: Vec::new() },
+            producers,
+            names,
+            warnings: Vec::new(),
         };
-        node_graph.find_outlets(graph);
-        node_graph.find_streams(declared);
-        node_graph.find_upstream();
-        Ok(node_graph)
+        if let Some((task, line)) = refused {
+            return Err(graph.refuse(task, line, nodes[task.0 as usize]));
+        }
+        let mut router = Router::new(config, graph.n_tasks.len(), is_declared, machine);
+        for (node, demand) in nodes.into_iter().zip(demands) {
+            let queue = router.queue(node, graph.id(node), demand)?;
+            let n_tasks = &mut graph.n_tasks[node as usize];
+            *n_tasks += 1;
+            graph.tasks.push(Member {
+                node,
+                place: *n_tasks,
+                queue: if demand.kind == TaskType::None { NONE } else { queue },
+            });
+        }
+        graph.warnings = router.warnings;
+        graph.find_streams(&config.streams);
+        Ok(graph)
+    }
+
+    /// The error for a task that has the timestamp of none.
+    fn refuse(&self, task: TaskId, line: Option<u64>, node: u32) -> RunError {
+        let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+        let (name, id) = (self.names.name(task), self.id(node));
+        RunError::Task(format!(
+            "{line}task {name}: timestamp -1 means that there is none, and policy bmf refuses it; leave it out to number \
+             the tasks of node {id} in order"
+        ))
+    }
+
+    /// The number of a node in the trace.
+    #[inline]
+    pub fn id(&self, node: u32) -> i32 {
+        self.ids.get(node as usize).copied().unwrap_or(node.cast_signed())
     }
 
     /// Index of a node.
     pub fn index_of(&self, id: i32) -> Option<u32> {
-        self.nodes.binary_search_by_key(&id, |node| node.id).ok().map(|index| index as u32)
+        if self.ids.is_empty() {
+            return u32::try_from(id).ok().filter(|&index| (index as usize) < self.n_tasks.len());
+        }
+        self.ids.binary_search(&id).ok().map(|index| index as u32)
     }
 
-    /// The nodes that feed a node, ascending.
-    pub fn upstream(&self, node: u32) -> &[u32] {
-        let index = node as usize;
-        &self.upstream[self.first_upstream[index] as usize..self.first_upstream[index + 1] as usize]
+    #[inline]
+    pub fn timestamp(&self, task: u32) -> i64 {
+        match self.timestamps.get(task as usize) {
+            Some(&Some(timestamp)) => timestamp,
+            _ => self.tasks[task as usize].place.into(),
+        }
     }
 
-    /// The nodes that a node feeds, in no order.
-    pub fn downstream(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+    /// Where the streams into a node stand.
+    #[inline]
+    pub fn streams_into(&self, node: u32) -> std::ops::Range<usize> {
         let index = node as usize;
-        let streams = self.first_stream[index] as usize..self.first_stream[index + 1] as usize;
-        self.streams[streams].iter().map(|&(_, to)| to)
+        self.first_stream[index] as usize..self.first_stream[index + 1] as usize
+    }
+
+    /// The nodes that each node feeds.
+    pub fn downstream(&self) -> Adjacency<u32> {
+        Adjacency { first: self.first_stream.clone(), tasks: self.upstream.clone() }.reversed()
     }
 
     /// A place for every node such that every node comes after those upstream, and how many places that holds for: nodes on
-    /// cycles and behind them come last.
+    /// cycles and behind them come last. Nothing if the indices are such places.
     pub fn places(&self) -> (Vec<u32>, u32) {
-        let n_nodes = self.nodes.len() as u32;
-        let mut left: Vec<u32> = (0..n_nodes).map(|node| self.upstream(node).len() as u32).collect();
+        let n_nodes = self.n_tasks.len() as u32;
+        if self.is_ordered {
+            return (Vec::new(), n_nodes);
+        }
+        let downstream = self.downstream();
+        let mut left: Vec<u32> = (0..n_nodes).map(|node| self.streams_into(node).len() as u32).collect();
         // Of those that can be next the first: then most nodes upstream of one have their places in the order of their numbers.
-        let mut next: BinaryHeap<Reverse<u32>> =
-            (0..n_nodes).filter(|&node| left[node as usize] == 0).map(Reverse).collect();
+        let mut next = NumberSet::new(n_nodes as usize);
+        (0..n_nodes).filter(|&node| left[node as usize] == 0).for_each(|node| next.insert(node));
         let mut order = Vec::with_capacity(n_nodes as usize);
-        while let Some(Reverse(node)) = next.pop() {
+        while let Some(node) = next.first() {
+            next.remove_first();
             order.push(node);
-            for to in self.downstream(node) {
+            for &to in downstream.of(node as usize) {
                 left[to as usize] -= 1;
                 if left[to as usize] == 0 {
-                    next.push(Reverse(to));
+                    next.insert(to);
                 }
             }
         }
@@ -161,221 +201,144 @@ impl NodeGraph {
         (places, n_ordered)
     }
 
-    /// Finds what every task puts into streams: one outlet for each node that consumes from it.
-    fn find_outlets(&mut self, graph: &Graph) {
-        for (index, member) in self.tasks.iter().enumerate() {
-            for producer in graph.producers(TaskId(index as u64)) {
-                let producer = producer.0 as usize;
-                if self.tasks[producer].node == member.node {
-                    self.inlets.push(NONE);
-                    continue;
-                }
-                let outlet = outlet(&mut self.outlets, &mut self.first_outlet[producer], member.node);
-                self.outlets[outlet as usize].waiting += u32::from(member.is_scheduled);
-                self.inlets.push(outlet);
-            }
-        }
+    /// The streams out of a node: those of the configuration, then those that its tasks feed, one after the other. One may come
+    /// several times.
+    pub fn streams_out_of(&self, node: u32) -> impl Iterator<Item = &Stream> {
+        let declared = self.declared.iter().filter(move |&&(from, _)| from == node);
+        let declared = declared
+            .filter_map(move |&(_, to)| self.streams[self.streams_into(to)].iter().find(|stream| stream.from == node));
+        let tasks = (0..self.tasks.len()).filter(move |&task| self.tasks[task].node == node);
+        let outlets = tasks.flat_map(|task| self.outlets.of(task)).filter(|outlet| outlet.to != NONE);
+        declared.chain(outlets.map(|outlet| &self.streams[outlet.stream as usize]))
     }
 
-    /// Finds the streams: one from each node to each other that consumes from it.
+    /// Finds what every task puts into streams, one outlet for each node that consumes from it, and the streams: one from each
+    /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at.
     fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>) {
         let index = |id| self.index_of(id).expect("every declared node is listed");
-        let mut declared =
-            declared.iter().map(|&(from, to)| (index(from), index(to))).collect::<Vec<_>>().into_iter().peekable();
-        // By node: the last node found to feed it, and the number of that stream.
-        let mut fed: Vec<(u32, u32)> = vec![(u32::MAX, 0); self.nodes.len()];
+        self.declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
+        let mut by_end = self.declared.clone();
+        by_end.sort_unstable_by_key(|&(_, to)| to);
+        let mut by_end = by_end.into_iter().peekable();
+        // By task, at first the node of its last consumer, then how many outlets it has; by node, one more than the last stream
+        // out of it.
+        let (mut used, mut fed) = (vec![NONE; self.tasks.len()], vec![0_u32; self.n_tasks.len()]);
+        self.outlets = self.unused_outlets(&mut used);
+        used.fill(0);
         let (tasks, first) = self.by_node();
-        for from in 0..self.nodes.len() as u32 {
-            while let Some((_, to)) = declared.next_if(|&(node, _)| node == from) {
-                stream(&mut self.streams, &mut fed, from, to);
+        for to in 0..self.n_tasks.len() as u32 {
+            let begin = self.streams.len() as u32;
+            while let Some((from, _)) = by_end.next_if(|&(_, end)| end == to) {
+                self.stream(from, to, begin, &mut fed);
             }
-            for &task in &tasks[first[from as usize] as usize..first[from as usize + 1] as usize] {
-                let mut next = self.first_outlet[task as usize];
-                while let Some(outlet) = self.outlets.get_mut(next as usize) {
-                    outlet.stream = stream(&mut self.streams, &mut fed, from, outlet.to);
-                    next = outlet.next;
-                }
+            for &task in &tasks[first[to as usize] as usize..first[to as usize + 1] as usize] {
+                self.find_outlets_to(to, task as usize, &mut used, |graph, from| {
+                    graph.stream(from, to, begin, &mut fed)
+                });
+            }
+            let upstream = &mut self.upstream[begin as usize..];
+            if !upstream.is_sorted() {
+                upstream.sort_unstable();
             }
             self.first_stream.push(self.streams.len() as u32);
         }
     }
 
+    /// Finds the outlets through which a task of a node gets its packets.
+    #[inline]
+    fn find_outlets_to(
+        &mut self,
+        to: u32,
+        task: usize,
+        used: &mut [u32],
+        mut stream: impl FnMut(&mut NodeGraph, u32) -> u32,
+    ) {
+        let waiting = u32::from(self.tasks[task].is_scheduled());
+        for edge in self.producers.range(task) {
+            let producer = self.producers.tasks[edge] as usize;
+            let from = self.tasks[producer].node;
+            if from == to {
+                continue;
+            }
+            let used = &mut used[producer];
+            let next = (self.outlets.first[producer] + *used) as usize;
+            if *used > 0
+                && let outlet = &mut self.outlets.tasks[next - 1]
+                && outlet.to == to
+            {
+                outlet.waiting += waiting;
+                continue;
+            }
+            *used += 1;
+            self.outlets.tasks[next] = Outlet { to, stream: stream(self, from), waiting };
+        }
+    }
+
+    /// The stream from a node to the one at hand, whose streams begin at `begin`; a new one if it is met for the first time.
+    #[inline]
+    fn stream(&mut self, from: u32, to: u32, begin: u32, fed: &mut [u32]) -> u32 {
+        let last = &mut fed[from as usize];
+        if *last <= begin {
+            self.streams.push(Stream { from, to, waiting: 0, high: 0 });
+            self.upstream.push(from);
+            self.is_ordered &= from < to;
+            *last = self.streams.len() as u32;
+        }
+        *last - 1
+    }
+
+    /// Room for the outlets of every task: one for each time that the next of its consumers is of another node. `last` begins with
+    /// no node for every task.
+    fn unused_outlets(&self, last: &mut [u32]) -> Adjacency<Outlet> {
+        let mut first = vec![0_u32; self.tasks.len() + 1];
+        for (task, member) in self.tasks.iter().enumerate() {
+            for &producer in self.producers.of(task) {
+                let before = std::mem::replace(&mut last[producer as usize], member.node);
+                first[producer as usize + 1] += u32::from(before != member.node);
+            }
+        }
+        for task in 0..self.tasks.len() {
+            first[task + 1] += first[task];
+        }
+        let unused = Outlet { to: NONE, stream: 0, waiting: 0 };
+        Adjacency { tasks: vec![unused; first[self.tasks.len()] as usize], first }
+    }
+
     /// Tasks of each node one after the other, and where those of each begin.
     fn by_node(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut first = vec![0; self.nodes.len() + 1];
-        for (index, node) in self.nodes.iter().enumerate() {
-            first[index + 1] = first[index] + node.n_tasks as u32;
+        let mut first = vec![0; self.n_tasks.len() + 1];
+        for (index, n_tasks) in self.n_tasks.iter().enumerate() {
+            first[index + 1] = first[index] + n_tasks;
         }
-        let (mut next, mut tasks) = (first.clone(), vec![0; self.tasks.len()]);
+        let mut tasks = vec![0; self.tasks.len()];
         for (task, member) in self.tasks.iter().enumerate() {
-            let place = &mut next[member.node as usize];
-            tasks[*place as usize] = task as u32;
-            *place += 1;
+            tasks[(first[member.node as usize] + member.place - 1) as usize] = task as u32;
         }
         (tasks, first)
     }
-
-    fn find_upstream(&mut self) {
-        let mut first = vec![0; self.nodes.len() + 1];
-        for &(_, to) in &self.streams {
-            first[to as usize + 1] += 1;
-        }
-        for index in 0..self.nodes.len() {
-            first[index + 1] += first[index];
-        }
-        let mut next = first.clone();
-        self.upstream = vec![0; self.streams.len()];
-        for &(from, to) in &self.streams {
-            let place: &mut u32 = &mut next[to as usize];
-            self.upstream[*place as usize] = from;
-            *place += 1;
-        }
-        self.first_upstream = first;
-    }
 }
 
-/// The outlet to a node among those of a task, which are in order of the nodes; a new one if it is met for the first time.
-#[inline]
-fn outlet(outlets: &mut Vec<Outlet>, first: &mut u32, to: u32) -> u32 {
-    let (mut before, mut next) = (NONE, *first);
-    while let Some(outlet) = outlets.get(next as usize)
-        && outlet.to <= to
-    {
-        if outlet.to == to {
-            return next;
+/// Ids of all nodes, ascending, and `nodes` turned from numbers into indices of these. Derived numbers begin behind those of the
+/// trace. Nothing if all nodes are derived, because then ids, indices and numbers are the same.
+fn ids(named: &[(u32, i32)], n_nodes: u32, declared: &BTreeSet<(i32, i32)>, nodes: &mut [u32]) -> Vec<i32> {
+    if named.is_empty() && declared.is_empty() {
+        return Vec::new();
+    }
+    let first = named.iter().map(|&(_, id)| id).max().map_or(0, |largest| largest.saturating_add(1).max(0));
+    let (mut of_trace, mut n_derived) = (named.iter().peekable(), 0_u32);
+    let id_of = (0..n_nodes).map(|number| {
+        if let Some(&(_, id)) = of_trace.next_if(|&&(next, _)| next == number) {
+            return id;
         }
-        (before, next) = (next, outlet.next);
-    }
-    let new = outlets.len() as u32;
-    outlets.push(Outlet { next, stream: 0, to, waiting: 0, is_queued: false });
-    match outlets.get_mut(before as usize) {
-        Some(outlet) => outlet.next = new,
-        None => *first = new,
-    }
-    new
-}
-
-/// The number of a stream, a new one if it is met for the first time.
-fn stream(streams: &mut Vec<(u32, u32)>, fed: &mut [(u32, u32)], from: u32, to: u32) -> u32 {
-    let last = &mut fed[to as usize];
-    if last.0 != from {
-        *last = (from, streams.len() as u32);
-        streams.push((from, to));
-    }
-    last.1
-}
-
-/// All nodes by ascending id, and the index of the node of every task. Derived numbers begin behind those of the trace.
-fn nodes(graph: &Graph, fields: &[Fields], declared: &BTreeSet<(i32, i32)>) -> (Vec<Shape>, Vec<u32>) {
-    let named = fields.iter().filter_map(|task| task.node);
-    let first = named.clone().max().map_or(0, |largest| largest.saturating_add(1).max(0));
-    let (derived, n_derived) = derive(graph, fields);
-    if n_derived > 0 && declared.is_empty() && named.clone().next().is_none() {
-        // Derived numbers are indices.
-        let ids = 0..n_derived.cast_signed();
-        return (ids.map(|id| Shape { id, n_tasks: 0 }).collect(), derived);
-    }
-    let id = |number: u32| first.wrapping_add(number.cast_signed());
-    let mut ids: Vec<i32> = named.chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
+        n_derived += 1;
+        first.wrapping_add((n_derived - 1).cast_signed())
+    });
+    let id_of: Vec<i32> = id_of.collect();
+    let mut ids: Vec<i32> = id_of.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.extend((0..n_derived).map(id));
-    ids.sort_unstable();
-    ids.dedup();
-    let place = |id: i32| ids.binary_search(&id).expect("every node is listed") as u32;
-    let of_derived: Vec<u32> = (0..n_derived).map(|number| place(id(number))).collect();
-    let mut last = None;
-    let index_of = |(task, &number): (&Fields, &u32)| match (task.node, last) {
-        (None, _) => of_derived[number as usize],
-        (Some(id), Some((known, index))) if id == known => index,
-        (Some(id), _) => {
-            last = Some((id, place(id)));
-            place(id)
-        }
-    };
-    let indices = fields.iter().zip(&derived).map(index_of).collect();
-    (ids.into_iter().map(|id| Shape { id, n_tasks: 0 }).collect(), indices)
-}
-
-/// The number of the derived node of every task that names none, and how many there are.
-fn derive(graph: &Graph, fields: &[Fields]) -> (Vec<u32>, u32) {
-    let mut numbers = vec![0; fields.len()];
-    let mut seen: HashMap<Kind, u32, BuildHasherDefault<Multiplied>> = HashMap::default();
-    if fields.iter().all(|task| task.node.is_some()) {
-        return (numbers, 0);
-    }
-    let mut levels: Vec<u32> = Vec::with_capacity(fields.len());
-    // By level: the kernel seen last and its node.
-    let mut last: Vec<(Option<Symbol>, u32)> = Vec::new();
-    for (index, task) in fields.iter().enumerate() {
-        let producers = graph.producers(TaskId(index as u64)).iter();
-        let level = producers.map(|producer| levels[producer.0 as usize] + 1).max().unwrap_or(0);
-        levels.push(level);
-        if task.node.is_some() {
-            continue;
-        }
-        let kernel = graph.tasks[index].kernel;
-        numbers[index] = match last.get(level as usize) {
-            Some(&(known, number)) if known == kernel && number != NONE => number,
-            _ => {
-                let next = seen.len() as u32;
-                let number = *seen.entry((kernel, level)).or_insert(next);
-                if level as usize >= last.len() {
-                    last.resize(level as usize + 1, (None, NONE));
-                }
-                last[level as usize] = (kernel, number);
-                number
-            }
-        };
-    }
-    (numbers, seen.len() as u32)
-}
-
-/// What a derived node is known by: kernel and level.
-type Kind = (Option<Symbol>, u32);
-
-/// A hash of a few small numbers: enough for keys that nobody chooses to collide.
-#[derive(Default)]
-struct Multiplied(u64);
-
-impl Hasher for Multiplied {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
-}
-
-fn members(graph: &Graph, fields: &[Fields], index_of: &[u32], nodes: &mut [Shape]) -> Result<Vec<Member>, RunError> {
-    let mut members = Vec::with_capacity(fields.len());
-    for (index, (&node, task)) in index_of.iter().zip(fields).enumerate() {
-        let shape = &mut nodes[node as usize];
-        shape.n_tasks += 1;
-        let timestamp = task.timestamp.unwrap_or(shape.n_tasks.cast_signed());
-        if timestamp == timestamp::UNSET {
-            let line = graph.tasks[index].line.map_or_else(String::new, |line| format!("line {line}: "));
-            let (name, id) = (graph.name(TaskId(index as u64)), shape.id);
-            return Err(RunError::Task(format!(
-                "{line}task {name}: timestamp -1 means that there is none, and policy bmf refuses it; leave it out to number \
-                 the tasks of node {id} in order"
-            )));
-        }
-        let is_scheduled = graph.tasks[index].kind != TaskType::None;
-        members.push(Member { node, timestamp, is_together: task.is_together, is_scheduled });
-    }
-    Ok(members)
+    let index_of = |id: &i32| ids.binary_search(id).expect("every node is listed") as u32;
+    let indices: Vec<u32> = id_of.iter().map(index_of).collect();
+    nodes.iter_mut().for_each(|node| *node = indices[*node as usize]);
+    ids
 }

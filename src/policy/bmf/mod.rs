@@ -13,7 +13,9 @@ mod config;
 mod flow;
 mod graph;
 mod node;
+mod pass;
 mod queues;
+mod read;
 mod record;
 mod route;
 pub mod safe_queue;
@@ -27,13 +29,14 @@ pub use config::{Backpressure, Config, NodeConfig};
 use super::{AfterEnd, Dropped, End, Halt, Policy, Ready, Requests, Stage};
 use crate::config::Machine;
 use crate::engine::RunError;
-use crate::graph::Graph;
+use crate::graph::Adjacency;
 use crate::id::{TaskId, TaskType};
 use crate::window::SlotRef;
 use crate::workload::{Control, Workload};
 use flow::Flow;
-use graph::{Fields, NodeGraph};
+use graph::NodeGraph;
 use queues::{Item, Queues};
+use read::Program;
 use record::Record;
 use serde_json::Value;
 
@@ -41,10 +44,9 @@ use serde_json::Value;
 pub struct Bmf {
     flow: Flow,
     queues: Queues,
-    /// Queue of every task.
-    routes: Vec<u32>,
     is_relaxed: bool,
-    force_close: bool,
+    /// The nodes behind each, if sources are cut off when nobody needs them any more.
+    force_close: Option<Adjacency<u32>>,
     time_out: u64,
     phase: Phase,
     /// Nodes that got a READY task without a completion that asks for them.
@@ -76,10 +78,7 @@ impl Bmf {
     /// When the program cannot be read, or the configuration does not fit the machine.
     pub fn new(config: &Config, workload: &dyn Workload, machine: &Machine) -> Result<Bmf, RunError> {
         config.validate()?;
-        let mut fields = Vec::new();
-        let graph = Graph::load_with(workload, machine, |submit| fields.push(Fields::of(submit)))?;
-        let shape = NodeGraph::new(&graph, &fields, &config.streams)?;
-        let routes = route::route(config, &shape, &graph, machine)?;
+        let mut shape = NodeGraph::new(Program::load(workload, machine)?, config, machine)?;
         let is_declared = shape.is_declared || !config.nodes.is_empty();
         let is_relaxed = match config.backpressure {
             Backpressure::Auto => !is_declared,
@@ -87,25 +86,24 @@ impl Bmf {
             Backpressure::Relaxed => true,
         };
         Ok(Bmf {
-            flow: Flow::new(graph, shape, config),
             queues: Queues::new(machine.workers.total()),
-            routes: routes.queues,
             is_relaxed,
-            force_close: config.force_close,
+            force_close: config.force_close.then(|| shape.downstream()),
             time_out: config.time_out,
             phase: Phase::Built,
             arrivals: Vec::new(),
             is_completing: false,
-            requests: Requests { notes: routes.warnings, ..Requests::default() },
+            requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
             record: Record::new(is_declared),
             n_scheduled: 0,
+            flow: Flow::new(shape, config),
         })
     }
 
     /// Puts what the flow scheduled into queues, and cancels what is not needed any more.
     #[inline]
     fn settle(&mut self, now: u64) {
-        if self.force_close {
+        if self.force_close.is_some() {
             self.cancel_useless(now);
         }
         if !self.flow.scheduled.is_empty() {
@@ -115,20 +113,20 @@ impl Bmf {
 
     /// Puts what the flow scheduled into queues.
     fn queue_up(&mut self, now: u64) {
-        let mut scheduled = std::mem::take(&mut self.flow.scheduled);
+        let Flow { scheduled, shape, .. } = &mut self.flow;
         for task in scheduled.drain(..) {
-            self.queues.push(self.routes[task.task.0 as usize], Item::new(&task, self.n_scheduled));
+            self.queues.push(shape.tasks[task.task as usize].queue, Item::new(&task, self.n_scheduled));
             self.n_scheduled += 1;
-            self.record.admitted(now, &self.flow.graph, task.task, task.by_force);
+            self.record.admitted(now, &shape.names, TaskId(task.task.into()), task.by_force);
         }
-        self.flow.scheduled = scheduled;
     }
 
     /// Sources are cut off when every node behind them has closed.
     fn cancel_useless(&mut self, now: u64) {
         while let Some(closed) = self.flow.closed.pop() {
-            for upstream in self.flow.shape.upstream(closed).to_vec() {
-                if self.flow.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
+            for place in self.flow.passes.live(&self.flow.shape, closed) {
+                let upstream = self.flow.shape.upstream[place];
+                if self.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
                     self.flow.nodes[upstream as usize].is_force_closed = true;
                     for slot in self.flow.take_held(upstream, now) {
                         self.requests.cancel.push((slot, "force close".into()));
@@ -136,6 +134,13 @@ impl Bmf {
                 }
             }
         }
+    }
+
+    /// Whether all nodes behind a source are closed while it still has tasks.
+    fn is_useless(&self, node: u32) -> bool {
+        let behind = self.force_close.as_ref().map_or(&[][..], |downstream| downstream.of(node as usize));
+        let is_source = self.flow.shape.streams_into(node).is_empty();
+        is_source && !behind.is_empty() && behind.iter().all(|&node| self.flow.is_closed(node))
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -152,7 +157,7 @@ impl Bmf {
     /// Cancels the tasks of a node that wait in one queue or in all.
     fn remove_queued(&mut self, node: i32, queue: Option<u64>, now: u64) {
         for item in self.queues.remove(node, queue) {
-            self.record.removed(now, &self.flow.graph, item.task);
+            self.record.removed(now, &self.flow.shape.names, item.task);
             self.requests.cancel.push((item.slot, format!("removed from its queue (node {node})")));
             self.flow.remove(item.task, now);
         }
@@ -185,8 +190,7 @@ impl Bmf {
             self.queues.pause(queue, false);
         }
         for index in 0..self.flow.nodes.len() as u32 {
-            let is_meant =
-                queue.is_none() && node.is_none_or(|id| id == i64::from(self.flow.shape.nodes[index as usize].id));
+            let is_meant = queue.is_none() && node.is_none_or(|id| id == i64::from(self.flow.shape.id(index)));
             if is_meant && std::mem::take(&mut self.flow.nodes[index as usize].is_paused) {
                 self.flow.sched_required(index, now);
             }
@@ -203,7 +207,7 @@ impl Policy for Bmf {
 
     /// A node that is closed by force does not take what becomes READY.
     fn is_steady(&self) -> bool {
-        !self.force_close
+        self.force_close.is_none()
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
@@ -232,9 +236,11 @@ impl Policy for Bmf {
         if !self.arrivals.is_empty() {
             self.arrivals.sort_unstable();
             self.arrivals.dedup();
-            for node in std::mem::take(&mut self.arrivals) {
+            let mut arrivals = std::mem::take(&mut self.arrivals);
+            for node in arrivals.drain(..) {
                 self.flow.sched_required(node, stage.now);
             }
+            self.arrivals = arrivals;
             self.settle(stage.now);
         }
         self.queues.hand_out(stage);
@@ -246,8 +252,8 @@ impl Policy for Bmf {
             return AfterEnd::Complete;
         }
         if self.phase != Phase::Halted {
-            let node = self.flow.shape.nodes[self.flow.node_of(end.task) as usize].id;
-            let name = self.flow.graph.name(end.task);
+            let node = self.flow.shape.id(self.flow.node_of(end.task));
+            let name = self.flow.shape.names.name(end.task);
             self.halt(format!("exception node={node} task={name} at {now}"), false);
         }
         AfterEnd::Abandon
@@ -298,6 +304,7 @@ impl Policy for Bmf {
         true
     }
 
+    #[inline]
     fn requests(&mut self) -> Option<&mut Requests> {
         self.requests.is_any().then_some(&mut self.requests)
     }

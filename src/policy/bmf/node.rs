@@ -1,32 +1,21 @@
-//! A node of the stream graph with the tasks it holds, and the streams between nodes.
+//! A node of the stream graph with the tasks it holds.
 
-use crate::id::TaskId;
+use super::graph::NodeGraph;
 use crate::policy::mostly_sorted::MostlySorted;
-use crate::policy::number_set::NumberSet;
-use crate::window::SlotRef;
+use crate::window::{NONE, SlotRef};
 
 /// A node of the stream graph.
+#[derive(Default)]
 pub(super) struct Node {
     pub held: Held,
     /// Tasks scheduled and not processed.
-    pub pending: u64,
-    pub limit: u64,
+    pub pending: u32,
     /// How many of its streams are full.
     pub full_streams: u32,
     /// Tasks not scheduled yet, READY or not.
-    pub unscheduled: u64,
+    pub unscheduled: u32,
     /// Tasks neither processed nor cancelled.
-    pub left: u64,
-    /// Where its part of the list of live upstream nodes begins, and how many they are.
-    pub live: (u32, u32),
-    /// Its place among all nodes.
-    pub place: u32,
-    /// How many nodes of that part passes have skipped since it was last tidied.
-    pub skipped: u32,
-    /// The last pass that met it.
-    pub met: u64,
-    /// When a pass last found nobody able here and upstream; that holds until a node becomes able.
-    pub clear: u64,
+    pub left: u32,
     /// Whether neither it nor any node before it can schedule anything any more.
     pub is_exhausted: bool,
     /// Whether it could schedule a task if it were asked.
@@ -35,111 +24,97 @@ pub(super) struct Node {
     pub is_paused: bool,
     /// What it still has is not to run.
     pub is_force_closed: bool,
-    pub processed: u64,
-    pub pending_high: u64,
-    pub held_high: usize,
-    pub last_schedule: Option<u64>,
-    pub closed_at: Option<u64>,
+}
+
+/// How many of its tasks may be pending, and how many packets of another node may wait for a node.
+pub(super) struct Limits {
+    /// For most nodes.
+    pub usual: u32,
+    /// By node, if the configuration says anything of any.
+    pub own: Vec<u32>,
 }
 
 /// READY tasks of a node that are not scheduled: the smallest timestamp first, then the smallest id.
 /// Most nodes never have more than one, for which nothing is allocated.
-#[derive(Default)]
 pub(super) struct Held {
-    pub first: Option<Waiting>,
-    rest: MostlySorted<Waiting>,
+    /// The first task, or [`NONE`], and its slot.
+    task: u32,
+    slot: SlotRef,
+    len: u32,
+    rest: Option<Box<MostlySorted<Waiting>>>,
 }
 
 /// Timestamp, task and slot.
-pub(super) type Waiting = (i64, TaskId, SlotRef);
-
-/// Packets on the way from one node to another.
-#[derive(Clone, Default)]
-pub(super) struct Stream {
-    /// Completed tasks of the one with a consumer in the other that is not scheduled.
-    pub waiting: u64,
-    pub limit: u64,
-    pub high: u64,
-}
+pub(super) type Waiting = (i64, u32, SlotRef);
 
 impl Node {
-    pub fn new(limit: u64, n_tasks: u64, live: (u32, u32), place: u32) -> Node {
-        Node {
-            held: Held::default(),
-            pending: 0,
-            limit,
-            full_streams: 0,
-            unscheduled: n_tasks,
-            left: n_tasks,
-            live,
-            place,
-            skipped: 0,
-            met: 0,
-            clear: 0,
-            is_exhausted: false,
-            is_able: false,
-            is_paused: false,
-            is_force_closed: false,
-            processed: 0,
-            pending_high: 0,
-            held_high: 0,
-            last_schedule: None,
-            closed_at: None,
-        }
-    }
-
-    /// Looks again whether it is able; true if it has become so.
-    #[inline]
-    pub fn review(&mut self, able: &mut NumberSet) -> bool {
-        let is_able = !self.held.is_empty() && !self.is_held_back();
-        let was_able = std::mem::replace(&mut self.is_able, is_able);
-        match (was_able, is_able) {
-            (false, true) => able.insert(self.place),
-            (true, false) => able.remove(self.place),
-            _ => {}
-        }
-        is_able && !was_able
+    pub fn new(n_tasks: u32) -> Node {
+        Node { unscheduled: n_tasks, left: n_tasks, ..Node::default() }
     }
 
     /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
-    pub fn is_held_back(&self) -> bool {
-        self.pending >= self.limit || self.full_streams > 0
+    #[inline]
+    pub fn is_held_back(&self, limit: u32) -> bool {
+        self.pending >= limit || self.full_streams > 0
+    }
+}
+
+impl Limits {
+    #[inline]
+    pub fn of(&self, node: u32) -> u32 {
+        self.own.get(node as usize).copied().unwrap_or(self.usual)
+    }
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held { task: NONE, slot: 0, len: 0, rest: None }
     }
 }
 
 impl Held {
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        self.task == NONE
     }
 
     #[inline]
-    pub fn push(&mut self, task: Waiting) {
-        match self.first {
-            None => self.first = Some(task),
-            Some(first) => {
-                self.rest.push(first.max(task));
-                self.first = Some(first.min(task));
-            }
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The first task.
+    pub fn first(&self) -> Option<u32> {
+        (!self.is_empty()).then_some(self.task)
+    }
+
+    #[inline]
+    pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph) {
+        self.len += 1;
+        if self.is_empty() {
+            (self.task, self.slot) = (task, slot);
+            return;
         }
+        let first = (graph.timestamp(self.task), self.task, self.slot);
+        let new = (graph.timestamp(task), task, slot);
+        self.rest.get_or_insert_default().push(first.max(new));
+        (_, self.task, self.slot) = first.min(new);
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<Waiting> {
-        std::mem::replace(&mut self.first, self.rest.pop())
+    pub fn pop(&mut self) -> Option<(u32, SlotRef)> {
+        if self.is_empty() {
+            return None;
+        }
+        let first = (self.task, self.slot);
+        self.len -= 1;
+        let next = if self.len == 0 { None } else { self.rest.as_mut().and_then(|rest| rest.pop()) };
+        (self.task, self.slot) = next.map_or((NONE, 0), |(_, task, slot)| (task, slot));
+        Some(first)
     }
 
     /// Takes all tasks out, in their order.
-    pub fn take_sorted(&mut self) -> Vec<Waiting> {
-        self.first.take().into_iter().chain(self.rest.take_sorted()).collect()
-    }
-}
-
-impl Stream {
-    pub fn is_full(&self) -> bool {
-        self.waiting >= self.limit
+    pub fn take_all(&mut self) -> Vec<(u32, SlotRef)> {
+        std::iter::from_fn(|| self.pop()).collect()
     }
 }

@@ -6,15 +6,38 @@ use crate::machine::WorkerSet;
 use crate::policy::mostly_sorted::MostlySorted;
 use crate::policy::{Placement, Stage};
 use crate::window::SlotRef;
+use std::cmp::Ordering;
 
 /// A task in a queue, in the order in which it is popped.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 pub(super) struct Item {
-    /// Timestamp, node and order of scheduling, packed, because numbers are compared faster than fields.
+    /// Timestamp, node and order of scheduling, packed, because numbers are compared faster than fields. No two are equal.
     place: u128,
     pub task: TaskId,
     pub slot: SlotRef,
 }
+
+impl Ord for Item {
+    #[inline]
+    fn cmp(&self, other: &Item) -> Ordering {
+        self.place.cmp(&other.place)
+    }
+}
+
+impl PartialOrd for Item {
+    #[inline]
+    fn partial_cmp(&self, other: &Item) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Item) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Item {}
 
 impl Item {
     /// The `order`-th scheduled task; there are never more than 2^32, because all tasks are in memory.
@@ -23,7 +46,7 @@ impl Item {
         let timestamp = task.timestamp.cast_unsigned() ^ 1 << 63;
         let node = task.node.cast_unsigned() ^ 1 << 31;
         let place = u128::from(timestamp) << 64 | u128::from(node) << 32 | u128::from(order);
-        Item { place, task: task.task, slot: task.slot }
+        Item { place, task: TaskId(task.task.into()), slot: task.slot }
     }
 
     fn node(&self) -> i32 {
@@ -44,7 +67,7 @@ pub(super) struct Queues {
 struct Queue {
     items: MostlySorted<Item>,
     /// The task being handed out, block by block.
-    current: Option<Item>,
+    current: Option<SlotRef>,
     is_paused: bool,
     high: usize,
 }
@@ -67,6 +90,11 @@ impl Queues {
         queue.items.push(item);
         queue.high = queue.high.max(queue.items.len());
         self.waiting += 1;
+    }
+
+    /// Number of workers that have a queue of their own.
+    pub fn n_workers(&self) -> u32 {
+        self.queues.len() as u32 - 1
     }
 
     /// Whether no task waits for a worker.
@@ -108,14 +136,16 @@ impl Queues {
         if self.waiting == 0 {
             return;
         }
-        let own = self.queues.len() - 1;
-        self.waiting -= self.queues[own].hand_out_together(stage);
+        let together = self.queues.len() - 1;
+        if self.queues[together].has_any() {
+            self.waiting -= self.queues[together].hand_out_together(stage);
+        }
         let mut from = 0;
         while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
             from = worker + 1;
             let queue = &mut self.queues[worker as usize];
             self.waiting -= queue.hand_out(stage, worker);
-            if queue.current.is_none() && queue.items.is_empty() {
+            if !queue.has_any() {
                 self.filled.remove(worker);
             }
         }
@@ -128,38 +158,46 @@ impl Queues {
 }
 
 impl Queue {
-    /// The task to be handed out now. A paused queue begins no other, but finishes the one it has begun.
-    fn first(&self) -> Option<Item> {
-        let next = self.items.first().copied();
-        self.current.or(if self.is_paused { None } else { next })
-    }
-
-    /// A block of the first task was placed; true if it was the last.
-    fn placed(&mut self, item: Item, placement: Placement) -> bool {
-        if self.current.is_none() {
-            self.items.pop();
-        }
-        let all = placement == Placement::All;
-        self.current = if all { None } else { Some(item) };
-        all
+    #[inline]
+    fn has_any(&self) -> bool {
+        self.current.is_some() || !self.items.is_empty()
     }
 
     /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
+    #[inline]
     fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
-        let Some(item) = self.first() else { return 0 };
-        let placement = stage.place_on(item.slot, worker);
-        usize::from(self.placed(item, placement))
+        let Some(slot) = self.current.or_else(|| self.begin()) else { return 0 };
+        if let Some(next) = self.items.likely_first() {
+            // It has waited for long and is in no near cache any more.
+            stage.window.foresee(next.slot);
+        }
+        let is_all = stage.place_on(slot, worker) == Placement::All;
+        self.current = if is_all { None } else { Some(slot) };
+        usize::from(is_all)
+    }
+
+    /// Takes out the first task. A paused queue begins no other, but finishes the one it has begun.
+    #[inline]
+    fn begin(&mut self) -> Option<SlotRef> {
+        if self.is_paused { None } else { self.items.pop().map(|item| item.slot) }
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.
     fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
         let mut done = 0;
-        while let Some(item) = self.first() {
-            let placement = stage.place(item.slot);
+        loop {
+            let next = self.items.first().filter(|_| !self.is_paused).map(|item| item.slot);
+            let Some(slot) = self.current.or(next) else { break };
+            let placement = stage.place(slot);
             if placement == Placement::Nothing {
                 break;
             }
-            done += usize::from(self.placed(item, placement));
+            if self.current.is_none() {
+                self.items.pop();
+            }
+            let is_all = placement == Placement::All;
+            self.current = if is_all { None } else { Some(slot) };
+            done += usize::from(is_all);
         }
         done
     }

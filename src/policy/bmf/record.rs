@@ -1,12 +1,13 @@
 //! What the policy tells in the report.
 
 use super::Bmf;
-use crate::graph::Graph;
+use super::graph::Stream;
+use super::read::Names;
 use crate::id::TaskId;
 use serde_json::{Value, json};
 
 /// How many events and nodes a report lists at most; the counts are always whole.
-const LISTED: usize = 1_000;
+pub(super) const LISTED: usize = 1_000;
 
 /// Events worth telling.
 #[derive(Default)]
@@ -26,11 +27,21 @@ struct Events {
     listed: Vec<(u64, String)>,
 }
 
+/// What happened at a node.
+#[derive(Clone, Copy, Default)]
+pub(super) struct NodeRecord {
+    pub processed: u64,
+    pub pending_high: u32,
+    pub held_high: u32,
+    pub last_schedule: Option<u64>,
+    pub closed_at: Option<u64>,
+}
+
 impl Events {
-    fn add(&mut self, now: u64, graph: &Graph, task: TaskId) {
+    fn add(&mut self, now: u64, names: &Names, task: TaskId) {
         self.count += 1;
         if self.listed.len() < LISTED {
-            self.listed.push((now, graph.name(task)));
+            self.listed.push((now, names.name(task)));
         }
     }
 }
@@ -40,15 +51,15 @@ impl Record {
         Record { is_declared, ..Record::default() }
     }
 
-    pub fn admitted(&mut self, now: u64, graph: &Graph, task: TaskId, by_force: bool) {
-        self.admissions.add(now, graph, task);
+    pub fn admitted(&mut self, now: u64, names: &Names, task: TaskId, by_force: bool) {
+        self.admissions.add(now, names, task);
         if by_force {
-            self.forced.add(now, graph, task);
+            self.forced.add(now, names, task);
         }
     }
 
-    pub fn removed(&mut self, now: u64, graph: &Graph, task: TaskId) {
-        self.removed.add(now, graph, task);
+    pub fn removed(&mut self, now: u64, names: &Names, task: TaskId) {
+        self.removed.add(now, names, task);
     }
 
     pub fn report(&self, bmf: &Bmf) -> Value {
@@ -67,28 +78,31 @@ impl Record {
             "queue_high_water": bmf.queues.high_water(),
             "nodes_count": bmf.flow.nodes.len(),
             "nodes": nodes(bmf),
-            "streams_count": bmf.flow.streams.len(),
+            "streams_count": bmf.flow.shape.streams.len(),
             "streams": streams(bmf),
         })
     }
 }
 
 fn nodes(bmf: &Bmf) -> Vec<Value> {
-    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); bmf.flow.nodes.len().min(LISTED)];
-    for (member, queue) in bmf.flow.shape.tasks.iter().zip(&bmf.routes) {
-        if let Some(known) = queues.get_mut(member.node as usize)
-            && !known.contains(queue)
-        {
-            known.push(*queue);
+    let shape = &bmf.flow.shape;
+    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); bmf.flow.records.len()];
+    for member in &shape.tasks {
+        if let Some(known) = queues.get_mut(member.node as usize) {
+            // What takes no worker counts as taking several.
+            let queue = member.queue.min(bmf.queues.n_workers());
+            if known.last() != Some(&queue) && !known.contains(&queue) {
+                known.push(queue);
+            }
         }
     }
     queues.iter_mut().for_each(|queues| queues.sort_unstable());
-    let rows = bmf.flow.shape.nodes.iter().zip(&bmf.flow.nodes).zip(queues);
-    rows.map(|((shape, node), queues)| {
+    let rows = (0..).zip(&bmf.flow.records).zip(queues);
+    rows.map(|((index, node), queues)| {
         json!({
-            "node": shape.id,
+            "node": shape.id(index),
             "queues": queues,
-            "tasks": shape.n_tasks,
+            "tasks": shape.n_tasks[index as usize],
             "processed": node.processed,
             "pending_high_water": node.pending_high,
             "held_high_water": node.held_high,
@@ -101,22 +115,16 @@ fn nodes(bmf: &Bmf) -> Vec<Value> {
 
 /// Streams by ascending nodes at both ends.
 fn streams(bmf: &Bmf) -> Vec<Value> {
-    let id = |node: u32| bmf.flow.shape.nodes[node as usize].id;
-    let of_one_node = bmf.flow.shape.streams.iter().zip(&bmf.flow.streams).collect::<Vec<_>>();
-    let mut rows = Vec::new();
-    // Those of a node stand together, in the order of the nodes.
-    for streams in of_one_node.chunk_by(|((a, _), _), ((b, _), _)| a == b) {
-        let mut streams = streams.to_vec();
-        streams.sort_unstable_by_key(|((_, to), _)| *to);
-        rows.extend(
-            streams
-                .iter()
-                .map(|((from, to), stream)| json!({"from": id(*from), "to": id(*to), "high_water": stream.high})),
-        );
-        if rows.len() >= LISTED {
-            break;
-        }
+    let shape = &bmf.flow.shape;
+    // Only those of the first nodes are sorted, of as many as it takes.
+    let (mut rows, mut limit): (Vec<&Stream>, _) = (Vec::new(), LISTED as u32);
+    while rows.len() < LISTED.min(shape.streams.len()) {
+        rows = shape.streams.iter().filter(|stream| stream.from < limit).collect();
+        limit = limit.saturating_mul(8);
     }
+    rows.sort_unstable_by_key(|stream| (stream.from, stream.to));
     rows.truncate(LISTED);
-    rows
+    rows.iter()
+        .map(|stream| json!({"from": shape.id(stream.from), "to": shape.id(stream.to), "high_water": stream.high}))
+        .collect()
 }

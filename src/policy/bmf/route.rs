@@ -1,20 +1,11 @@
 //! Which queue each task goes to. Queue *i* is worker *i*; one queue more takes what no single worker can run.
 
 use super::config::Config;
-use super::graph::NodeGraph;
+use super::read::Demand;
 use crate::config::{ConfigError, Machine};
-use crate::graph::Graph;
 use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// The queue of every task and what to tell about the choice.
-pub(super) struct Routes {
-    /// By task id.
-    pub queues: Vec<u32>,
-    pub warnings: Vec<String>,
-}
+use std::collections::BTreeMap;
 
 /// Sends every task to a queue:
 ///
@@ -23,61 +14,71 @@ pub(super) struct Routes {
 /// - A node that only the trace names goes to queue 0, or, if that cannot run its tasks, to the first that can.
 /// - A derived node goes to the queue with the fewest nodes among those that can run its tasks, the first of equals; if
 ///   `scheduler_count` is configured, among so many queues as far as they can run its tasks.
-///
-/// # Errors
-/// When a configured queue has no worker, or one of the wrong type.
-pub(super) fn route(
-    config: &Config,
-    nodes: &NodeGraph,
-    graph: &Graph,
-    machine: &Machine,
-) -> Result<Routes, ConfigError> {
-    let workers: Vec<WorkerType> =
-        WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
-    let mut router = Router {
-        config,
-        chosen: vec![[NONE; TaskType::ALL.len()]; nodes.nodes.len()],
-        load: vec![0; workers.len()],
-        by_load: Default::default(),
-        workers,
-        warnings: config.warnings(),
-    };
-    let mut queues = Vec::with_capacity(nodes.tasks.len());
-    for (task, member) in graph.tasks.iter().zip(&nodes.tasks) {
-        queues.push(if own_type(task.kind).is_none() || member.is_together {
-            router.workers.len() as u32
-        } else {
-            match router.chosen[member.node as usize][task.kind as usize] {
-                NONE => router.choose(member.node, nodes, task.kind)?,
-                queue => queue,
-            }
-        });
-    }
-    Ok(Routes { queues, warnings: router.warnings })
-}
-
-/// No queue yet.
-const NONE: u32 = u32::MAX;
-
-struct Router<'a> {
+pub(super) struct Router<'a> {
     config: &'a Config,
     workers: Vec<WorkerType>,
-    /// Queue by node and type of task.
-    chosen: Vec<[u32; TaskType::ALL.len()]>,
+    /// Whether the trace names any node.
+    is_declared: bool,
+    /// By node: the type of its first task and the queue for it.
+    first: Vec<Option<(TaskType, u32)>>,
+    /// Queue by node and type of task, where nodes have tasks of several types.
+    others: BTreeMap<(u32, TaskType), u32>,
     /// Derived nodes of each queue.
     load: Vec<u64>,
-    /// By type of task: the queues that can run it, the one with the fewest nodes first. A load may be out of date; then it is
-    /// too small.
-    by_load: [BinaryHeap<Reverse<(u64, u32)>>; TaskType::ALL.len()],
-    warnings: Vec<String>,
+    /// By type of task: the queues that derived nodes go to.
+    rounds: [Option<Round>; TaskType::ALL.len()],
+    /// What to tell about the choice.
+    pub warnings: Vec<String>,
 }
 
-impl Router<'_> {
-    fn choose(&mut self, node: u32, nodes: &NodeGraph, kind: TaskType) -> Result<u32, ConfigError> {
-        let id = nodes.nodes[node as usize].id;
+impl<'a> Router<'a> {
+    pub fn new(config: &'a Config, n_nodes: usize, is_declared: bool, machine: &Machine) -> Router<'a> {
+        let workers: Vec<WorkerType> =
+            WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
+        Router {
+            config,
+            is_declared,
+            first: vec![None; n_nodes],
+            others: BTreeMap::new(),
+            load: vec![0; workers.len()],
+            rounds: Default::default(),
+            workers,
+            warnings: config.warnings(),
+        }
+    }
+
+    /// The queue of a task of a node.
+    ///
+    /// # Errors
+    /// When a configured queue has no worker, or one of the wrong type.
+    #[inline]
+    pub fn queue(&mut self, node: u32, id: i32, demand: Demand) -> Result<u32, ConfigError> {
+        let kind = demand.kind;
+        if own_type(kind).is_none() || demand.is_together {
+            return Ok(self.workers.len() as u32);
+        }
+        match self.first[node as usize] {
+            Some((known, queue)) if known == kind => Ok(queue),
+            Some(_) => {
+                if let Some(&queue) = self.others.get(&(node, kind)) {
+                    return Ok(queue);
+                }
+                let queue = self.choose(id, kind)?;
+                self.others.insert((node, kind), queue);
+                Ok(queue)
+            }
+            None => {
+                let queue = self.choose(id, kind)?;
+                self.first[node as usize] = Some((kind, queue));
+                Ok(queue)
+            }
+        }
+    }
+
+    fn choose(&mut self, id: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = if self.config.nodes.contains_key(&id) {
             self.configured(id, kind)?
-        } else if nodes.is_declared {
+        } else if self.is_declared {
             self.first_fit(id, kind)
         } else {
             self.least_loaded(kind)
@@ -85,7 +86,6 @@ impl Router<'_> {
         if let Some(load) = self.load.get_mut(queue as usize) {
             *load += 1;
         }
-        self.chosen[node as usize][kind as usize] = queue;
         Ok(queue)
     }
 
@@ -121,27 +121,44 @@ impl Router<'_> {
     }
 
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
-        if self.by_load[kind as usize].is_empty() {
+        let mut round = self.rounds[kind as usize].take().unwrap_or_else(|| {
             let count = self.config.scheduler_count.unwrap_or(u32::MAX);
             // More queues than are configured serve a type only if none of those can run it.
             let is_served = self.candidates(kind).any(|queue| queue < count);
             let served = self.candidates(kind).filter(|&queue| queue < count || !is_served);
-            self.by_load[kind as usize] = served.map(|queue| Reverse((0, queue))).collect();
-        }
-        while let Some(mut first) = self.by_load[kind as usize].peek_mut() {
-            let Reverse((load, queue)) = *first;
-            if load == self.load[queue as usize] {
-                return queue;
-            }
-            *first = Reverse((self.load[queue as usize], queue));
-        }
-        0
+            Round { queues: served.collect(), next: 0, load: 0 }
+        });
+        let queue = round.next(&self.load);
+        self.rounds[kind as usize] = Some(round);
+        queue
     }
 
     /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.
     fn candidates(&self, kind: TaskType) -> impl Iterator<Item = u32> + '_ {
         let able = self.workers.iter().enumerate().filter(move |&(_, &worker)| fits(worker, kind));
         able.map(|(queue, _)| queue as u32)
+    }
+}
+
+/// Queues that get derived nodes in turns, the one with the fewest first. Loads only grow, so that nobody must be looked at
+/// twice for the same load.
+struct Round {
+    queues: Vec<u32>,
+    /// All queues before this place have a larger load than this.
+    next: usize,
+    load: u64,
+}
+
+impl Round {
+    fn next(&mut self, loads: &[u64]) -> u32 {
+        loop {
+            match self.queues.get(self.next) {
+                Some(&queue) if loads[queue as usize] <= self.load => return queue,
+                Some(_) => self.next += 1,
+                None if self.queues.is_empty() => return 0,
+                None => (self.next, self.load) = (0, self.load + 1),
+            }
+        }
     }
 }
 

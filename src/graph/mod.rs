@@ -3,6 +3,10 @@
 //! The same orchestrator finds the dependencies, as if nothing were ever consumed. For what must look ahead: policies that
 //! know costs beforehand, checks, statistics, exports. A run itself never needs it.
 
+mod adjacency;
+
+pub use adjacency::{Adjacency, Number, Producers};
+
 use crate::config::{Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
@@ -17,9 +21,9 @@ pub struct Graph {
     pub tasks: Vec<Task>,
     /// Names of tasks and kernels.
     pub symbols: Symbols,
-    producers: Adjacency,
+    producers: Adjacency<TaskId>,
     /// Found when they are asked for.
-    consumers: OnceLock<Adjacency>,
+    consumers: OnceLock<Adjacency<TaskId>>,
 }
 
 /// One task of a graph.
@@ -44,6 +48,22 @@ pub struct Task {
 }
 
 impl Task {
+    /// The task that an orchestrator has at hand.
+    #[inline]
+    pub fn at_hand(orchestrator: &Orchestrator, depth: u32) -> Task {
+        let (submit, (kind, cost)) = (&orchestrator.task, orchestrator.resolved);
+        Task {
+            name: submit.name,
+            kernel: submit.kernel,
+            kind,
+            cost,
+            blocks: submit.blocks,
+            units: submit.units,
+            depth,
+            line: orchestrator.line(),
+        }
+    }
+
     /// Cycles from the start of a block to its end on its last worker.
     #[must_use]
     pub fn cycles(&self) -> u64 {
@@ -57,71 +77,19 @@ impl Task {
     }
 }
 
-/// Lists of tasks, one after the other.
-#[derive(Default)]
-struct Adjacency {
-    /// Where the list of each task begins; one more than there are tasks.
-    first: Vec<usize>,
-    tasks: Vec<TaskId>,
-}
-
-impl Adjacency {
-    fn of(&self, task: TaskId) -> &[TaskId] {
-        let index = task.0 as usize;
-        &self.tasks[self.first[index]..self.first[index + 1]]
-    }
-
-    /// The same edges from the other end; every list ascending.
-    fn reversed(&self) -> Adjacency {
-        let n_tasks = self.first.len() - 1;
-        let mut first = vec![0; n_tasks + 1];
-        for task in &self.tasks {
-            first[task.0 as usize + 1] += 1;
-        }
-        for index in 0..n_tasks {
-            first[index + 1] += first[index];
-        }
-        let mut next = first.clone();
-        let mut tasks = vec![TaskId(0); self.tasks.len()];
-        for consumer in 0..n_tasks as u64 {
-            for producer in self.of(TaskId(consumer)) {
-                let place = &mut next[producer.0 as usize];
-                tasks[*place] = TaskId(consumer);
-                *place += 1;
-            }
-        }
-        Adjacency { first, tasks }
-    }
-}
-
 impl Graph {
     /// Reads a whole program and finds its dependencies by the hazards of `machine`.
     ///
     /// # Errors
     /// When the program cannot be read or asks for what the machine can never give.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
-        Graph::load_with(workload, machine, |_| {})
-    }
-
-    /// As [`Graph::load`], and shows every task as the program gives it.
-    ///
-    /// # Errors
-    /// As [`Graph::load`].
-    pub fn load_with(
-        workload: &dyn Workload,
-        machine: &Machine,
-        mut show: impl FnMut(&Submit),
-    ) -> Result<Graph, RunError> {
         let (survey, n_tasks) = open(workload, machine)?;
-        let mut tasks = Vec::with_capacity(n_tasks);
-        let mut producers = Adjacency { first: Vec::with_capacity(n_tasks + 1), tasks: Vec::new() };
-        producers.first.push(0);
-        let symbols = read(survey, &mut producers.tasks, |orchestrator, depth, found| {
-            show(&orchestrator.task);
-            tasks.push(task(orchestrator, depth));
-            producers.first.push(found.len());
+        let (mut tasks, mut producers, mut edges) = (Vec::with_capacity(n_tasks), Adjacency::new(n_tasks), Vec::new());
+        let symbols = read(survey, &mut edges, |orchestrator, depth, found| {
+            tasks.push(Task::at_hand(orchestrator, depth));
+            producers.end_list(found.len());
         })?;
-        Ok(Graph { tasks, symbols, producers, consumers: OnceLock::new() })
+        Ok(Graph { tasks, symbols, producers: producers.with(edges), consumers: OnceLock::new() })
     }
 
     /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
@@ -136,22 +104,17 @@ impl Graph {
 
     /// Producers of a task, each once.
     pub fn producers(&self, task: TaskId) -> &[TaskId] {
-        self.producers.of(task)
-    }
-
-    /// Where the edges to the producers of a task begin, if all edges are numbered task by task.
-    pub fn first_edge(&self, task: TaskId) -> usize {
-        self.producers.first[task.0 as usize]
+        self.producers.of(task.0 as usize)
     }
 
     /// Consumers of a task, ascending.
     pub fn consumers(&self, task: TaskId) -> &[TaskId] {
-        self.consumers.get_or_init(|| self.producers.reversed()).of(task)
+        self.consumers.get_or_init(|| self.producers.reversed()).of(task.0 as usize)
     }
 
     /// Number of edges.
     pub fn n_edges(&self) -> usize {
-        self.producers.tasks.len()
+        self.producers.len()
     }
 
     /// Label of a task.
@@ -173,33 +136,7 @@ impl Graph {
     /// For every task the cycles of the longest path that begins with it, itself included.
     #[must_use]
     pub fn longest_paths(&self) -> Vec<u64> {
-        self.upward_ranks(0, Task::cycles)
-    }
-
-    /// For every task its own `span` and, `hop` apart, the largest rank of its consumers.
-    #[must_use]
-    pub fn upward_ranks(&self, hop: u64, span: impl Fn(&Task) -> u64) -> Vec<u64> {
-        let mut ranks = vec![0_u64; self.tasks.len()];
-        for (index, task) in self.tasks.iter().enumerate().rev() {
-            let rank = span(task).saturating_add(ranks[index]);
-            ranks[index] = rank;
-            let before = rank.saturating_add(hop);
-            for producer in self.producers(TaskId(index as u64)) {
-                let behind = &mut ranks[producer.0 as usize];
-                *behind = (*behind).max(before);
-            }
-        }
-        ranks
-    }
-
-    /// For every task how many tasks depend on it.
-    #[must_use]
-    pub fn n_consumers(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.tasks.len()];
-        for producer in &self.producers.tasks {
-            counts[producer.0 as usize] += 1;
-        }
-        counts
+        self.producers.upward_ranks(0, |index| self.tasks[index].cycles())
     }
 }
 
@@ -282,7 +219,7 @@ impl StaticPath {
         let mut names = Vec::with_capacity(n_tasks);
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
         let symbols = read(survey, &mut Vec::new(), |orchestrator, depth, producers| {
-            let task = task(orchestrator, depth);
+            let task = Task::at_hand(orchestrator, depth);
             longest.add(task.cycles(), producers);
             names.push([number(task.name), number(task.kernel)]);
             producers.clear();
@@ -311,33 +248,19 @@ fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), R
 
 /// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
 /// names.
-fn read(
+fn read<N: Number>(
     mut survey: Survey,
-    found: &mut Vec<TaskId>,
-    mut show: impl FnMut(&Orchestrator, u32, &mut Vec<TaskId>),
+    found: &mut Vec<N>,
+    mut show: impl FnMut(&Orchestrator, u32, &mut Vec<N>),
 ) -> Result<Symbols, RunError> {
     let mut depth = 0;
     loop {
-        match survey.read(found)? {
+        match survey.read(|producer| found.push(N::of(producer)))? {
             Step::Done => return Ok(survey.orchestrator.source().symbols().clone()),
             Step::ScopeBegin => depth += 1,
             Step::ScopeEnd => depth -= 1,
             Step::Submit => show(&survey.orchestrator, depth, found),
         }
-    }
-}
-
-fn task(orchestrator: &Orchestrator, depth: u32) -> Task {
-    let (submit, (kind, cost)) = (&orchestrator.task, orchestrator.resolved);
-    Task {
-        name: submit.name,
-        kernel: submit.kernel,
-        kind,
-        cost,
-        blocks: submit.blocks,
-        units: submit.units,
-        depth,
-        line: orchestrator.line(),
     }
 }
 

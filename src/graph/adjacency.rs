@@ -1,0 +1,181 @@
+//! Which tasks each task is joined to: all lists one after the other in one piece of memory.
+
+use crate::config::Machine;
+use crate::error::RunError;
+use crate::id::TaskId;
+use crate::orchestrator::Orchestrator;
+use crate::window::prefetch;
+use crate::workload::{Symbols, Workload};
+use std::ops::Range;
+
+/// Lists of tasks, one for each task.
+#[derive(Debug)]
+pub struct Adjacency<N> {
+    /// Where the list of each task begins; one more than there are tasks.
+    pub(crate) first: Vec<u32>,
+    pub(crate) tasks: Vec<N>,
+}
+
+/// The producers of every task by their numbers alone, half as large: for what reads ahead of a run and must not cost much.
+pub type Producers = Adjacency<u32>;
+
+/// How a task stands in a list.
+pub trait Number: Copy {
+    /// A task.
+    fn of(task: TaskId) -> Self;
+    /// Which task it is.
+    fn index(self) -> usize;
+}
+
+impl Number for TaskId {
+    fn of(task: TaskId) -> TaskId {
+        task
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Number for u32 {
+    fn of(task: TaskId) -> u32 {
+        task.0 as u32
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Producers {
+    /// Reads a whole program as [`super::Graph::load`] does, and shows every task as the orchestrator has it at hand, with its
+    /// producers. All names come with it.
+    ///
+    /// # Errors
+    /// As [`super::Graph::load`].
+    pub fn load(
+        workload: &dyn Workload,
+        machine: &Machine,
+        mut show: impl FnMut(&Orchestrator, &[u32]),
+    ) -> Result<(Producers, Symbols), RunError> {
+        let (survey, n_tasks) = super::open(workload, machine)?;
+        let (mut producers, mut tasks) = (Adjacency::new(n_tasks), Vec::new());
+        let symbols = super::read(survey, &mut tasks, |orchestrator, _, found| {
+            show(orchestrator, &found[producers.end_list(found.len())..]);
+        })?;
+        Ok((producers.with(tasks), symbols))
+    }
+}
+
+impl<N> Adjacency<N> {
+    /// Where the list of a task stands.
+    #[inline]
+    pub(crate) fn range(&self, index: usize) -> Range<usize> {
+        self.first[index] as usize..self.first[index + 1] as usize
+    }
+
+    /// The list of a task will be looked at soon: fetches its beginning.
+    #[inline]
+    pub(crate) fn foresee(&self, index: usize) {
+        if let Some(first) = self.tasks.get(self.first[index] as usize) {
+            prefetch(first);
+        }
+    }
+
+    /// The list of a task.
+    #[inline]
+    pub fn of(&self, index: usize) -> &[N] {
+        &self.tasks[self.range(index)]
+    }
+}
+
+impl<N: Number> Adjacency<N> {
+    /// No lists yet, and room for those of so many tasks.
+    pub(super) fn new(n_tasks: usize) -> Adjacency<N> {
+        let mut first = Vec::with_capacity(n_tasks + 1);
+        first.push(0);
+        Adjacency { first, tasks: Vec::new() }
+    }
+
+    /// The next list ends where so many tasks stand in all lists; gives where it begins.
+    #[inline]
+    pub(super) fn end_list(&mut self, n_listed: usize) -> usize {
+        let begin = self.first[self.first.len() - 1];
+        self.first.push(n_listed as u32);
+        begin as usize
+    }
+
+    /// The lists filled in.
+    pub(super) fn with(self, tasks: Vec<N>) -> Adjacency<N> {
+        assert!(u32::try_from(tasks.len()).is_ok(), "so many dependencies take more than all memory");
+        Adjacency { tasks, ..self }
+    }
+
+    /// Number of tasks that have a list.
+    #[must_use]
+    pub fn n_tasks(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Number of entries in all lists.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether all lists are empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The same edges from the other end; every list ascending.
+    #[must_use]
+    pub fn reversed(&self) -> Adjacency<N> {
+        let n_tasks = self.n_tasks();
+        // Where the next entry of each list goes, one place behind: filling them moves every start to where it belongs.
+        let mut first = vec![0_u32; n_tasks + 2];
+        for task in &self.tasks {
+            first[task.index() + 2] += 1;
+        }
+        for index in 1..=n_tasks {
+            first[index + 1] += first[index];
+        }
+        let mut tasks = vec![N::of(TaskId(0)); self.tasks.len()];
+        for index in 0..n_tasks {
+            for other in self.of(index) {
+                let place = &mut first[other.index() + 1];
+                tasks[*place as usize] = N::of(TaskId(index as u64));
+                *place += 1;
+            }
+        }
+        first.pop();
+        Adjacency { first, tasks }
+    }
+
+    /// For every task in how many lists it stands.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.n_tasks()];
+        for task in &self.tasks {
+            counts[task.index()] += 1;
+        }
+        counts
+    }
+
+    /// If these are producers: for every task its own `span` and, `hop` apart, the largest rank of its consumers.
+    #[must_use]
+    pub fn upward_ranks(&self, hop: u64, span: impl Fn(usize) -> u64) -> Vec<u64> {
+        let mut ranks = vec![0_u64; self.n_tasks()];
+        for index in (0..ranks.len()).rev() {
+            let rank = span(index).saturating_add(ranks[index]);
+            ranks[index] = rank;
+            let before = rank.saturating_add(hop);
+            for producer in self.of(index) {
+                let behind = &mut ranks[producer.index()];
+                *behind = (*behind).max(before);
+            }
+        }
+        ranks
+    }
+}
