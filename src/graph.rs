@@ -165,7 +165,9 @@ impl Graph {
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut longest = Longest::default();
         for (index, task) in self.tasks.iter().enumerate() {
-            longest.add(task.cycles(), self.producers(TaskId(index as u64)));
+            let producers = self.producers(TaskId(index as u64));
+            let before = producers.iter().fold(Before::default(), |before, &producer| longest.longer(before, producer));
+            longest.add(task.cycles(), before);
         }
         longest.path()
     }
@@ -207,40 +209,53 @@ impl Graph {
 /// and from there back the one with the smallest ids.
 #[derive(Default)]
 struct Longest {
-    /// By task: the cycles of the longest path that ends with it, itself included, and the task before it on that path.
-    ends: Vec<(u64, u32)>,
+    /// By task: the cycles of the longest path that ends with it, itself included.
+    ends: Vec<u64>,
+    /// By task: the one before it on that path, or [`NONE`].
+    before: Vec<u32>,
 }
 
 /// No task before, no symbol.
 const NONE: u32 = u32::MAX;
 
+/// The longest path to a task, as far as its producers are known: its cycles and its last task.
+#[derive(Clone, Copy)]
+struct Before(u64, u32);
+
+impl Default for Before {
+    fn default() -> Before {
+        Before(0, NONE)
+    }
+}
+
 impl Longest {
-    /// The next task, whose producers were added before.
+    /// The path by way of `producer`, if it is longer.
     #[inline]
-    fn add(&mut self, cycles: u64, producers: &[TaskId]) {
-        let (mut longest, mut before) = (0, NONE);
-        for producer in producers {
-            let (id, cycles) = (producer.0 as u32, self.ends[producer.0 as usize].0);
-            if cycles > longest || cycles == longest && id < before {
-                (longest, before) = (cycles, id);
-            }
-        }
+    fn longer(&self, before: Before, producer: TaskId) -> Before {
+        let (cycles, id) = (self.ends[producer.0 as usize], producer.0 as u32);
+        if cycles > before.0 || cycles == before.0 && id < before.1 { Before(cycles, id) } else { before }
+    }
+
+    /// The next task, behind the longest path to it.
+    #[inline]
+    fn add(&mut self, cycles: u64, Before(longest, before): Before) {
         assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
-        self.ends.push((longest.saturating_add(cycles), before));
+        self.ends.push(longest.saturating_add(cycles));
+        self.before.push(before);
     }
 
     /// What a task adds to the path that ends with it.
     fn cycles(&self, task: TaskId) -> u64 {
-        let (end, before) = self.ends[task.0 as usize];
-        self.ends.get(before as usize).map_or(end, |(start, _)| end - start)
+        let (end, before) = (self.ends[task.0 as usize], self.before[task.0 as usize]);
+        self.ends.get(before as usize).map_or(end, |start| end - start)
     }
 
     /// The path, first to last.
     fn path(&self) -> Vec<TaskId> {
         let last =
-            (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
+            (0..self.ends.len()).reduce(|best, task| if self.ends[task] > self.ends[best] { task } else { best });
         let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
-            let before = self.ends[task.0 as usize].1;
+            let before = self.before[task.0 as usize];
             (before != NONE).then_some(TaskId(before.into()))
         })
         .collect();
@@ -249,7 +264,7 @@ impl Longest {
     }
 }
 
-/// The longest path of a program, found while it is read: 24 bytes a task instead of the whole graph.
+/// The longest path of a program, found while it is read: 20 bytes a task instead of the whole graph.
 pub struct StaticPath {
     longest: Longest,
     /// By task, its own name and its kernel; [`NONE`] where there is none.
@@ -277,16 +292,21 @@ impl StaticPath {
     /// # Errors
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
-        let (survey, n_tasks) = open(workload, machine)?;
-        let mut longest = Longest { ends: Vec::with_capacity(n_tasks) };
-        let mut names = Vec::with_capacity(n_tasks);
+        let (mut reader, mut longest, mut names) = (reader(workload, machine)?, Longest::default(), Vec::new());
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
-        let symbols = read(survey, &mut Vec::new(), |orchestrator, depth, producers| {
-            let task = task(orchestrator, depth);
-            longest.add(task.cycles(), producers);
-            names.push([number(task.name), number(task.kernel)]);
-            producers.clear();
-        })?;
+        loop {
+            let mut before = Before::default();
+            match reader.survey(|producer| before = longest.longer(before, producer))? {
+                Step::Done => break,
+                Step::ScopeBegin | Step::ScopeEnd => {}
+                Step::Submit => {
+                    let task = task(&reader, 0);
+                    longest.add(task.cycles(), before);
+                    names.push([number(task.name), number(task.kernel)]);
+                }
+            }
+        }
+        let symbols = reader.source().symbols().clone();
         Ok(StaticPath { longest, names, symbols })
     }
 
@@ -303,10 +323,14 @@ impl StaticPath {
 /// A program to be read by the hazards of `machine`, whatever its window; and how many tasks it has.
 fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), RunError> {
     let n_tasks = count_tasks(workload)?;
+    Ok((Survey::new(reader(workload, machine)?, n_tasks), n_tasks as usize))
+}
+
+/// An orchestrator that has no window to fill.
+fn reader(workload: &dyn Workload, machine: &Machine) -> Result<Orchestrator, RunError> {
     let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
     let table = Table::load(&machine.kernels)?;
-    let survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
-    Ok((survey, n_tasks as usize))
+    Ok(Orchestrator::new(workload.open()?, Costs::new(&table), &machine))
 }
 
 /// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all

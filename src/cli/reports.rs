@@ -6,7 +6,7 @@ use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
 use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
+    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter, Sheet,
     Timeline, write_dot, write_html,
 };
 use ptosim::workload::Workload;
@@ -63,7 +63,8 @@ impl ReportArgs {
 }
 
 /// What lists everything while it happens: those on one thread, because much of their work is the same.
-type Lists = (Option<ScheduleWriter<Output>>, (Option<Export<Chrome, Output>>, Option<Export<Perfetto, Output>>));
+type Lists = (Option<ScheduleWriter<Output>>, Option<Export<Sheets>>);
+type Sheets = (Option<Sheet<Chrome, Output>>, Option<Sheet<Perfetto, Output>>);
 /// What is looked at as a whole, on another thread.
 type Pictures = (Option<Timeline>, Option<PathRecorder<PathWriter<Output>>>);
 
@@ -103,14 +104,16 @@ impl Reports {
             )));
         }
         let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
-        let chrome = chrome.map(|output| Export::new(Chrome::default(), output, &name, machine, arrows.cloned()));
-        let perfetto = perfetto.map(|output| Export::new(Perfetto::default(), output, &name, machine, arrows.cloned()));
+        let chrome = chrome.map(|output| Sheet::new(Chrome::default(), output, &name, machine));
+        let perfetto = perfetto.map(|output| Sheet::new(Perfetto::default(), output, &name, machine));
         let mut journal = Journal::new();
         let needs_static_path = critical_path.is_some();
         let path = (html.is_some() || critical_path.is_some())
             .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
-        let has_lists = schedule.is_some() || chrome.is_some() || perfetto.is_some();
-        let lists = (schedule.map(ScheduleWriter::new), (chrome, perfetto));
+        let has_sheets = chrome.is_some() || perfetto.is_some();
+        let has_lists = schedule.is_some() || has_sheets;
+        let export = has_sheets.then(|| Export::new((chrome, perfetto), machine, arrows.cloned()));
+        let lists = (schedule.map(ScheduleWriter::new), export);
         let timeline = html.is_some().then(Timeline::new);
         Ok(Reports {
             pictures: path.is_some().then(|| journal.add((timeline, path))),
@@ -176,10 +179,11 @@ impl Reports {
             finish(&args.html, write_html(report, Some(recording), &mut output).map(|()| output))?;
         }
         if let Some(reading) = self.lists {
-            let (csv, (chrome, perfetto)) = reading.end().0;
+            let (csv, export) = reading.end().0;
+            let (chrome, perfetto) = export.map(Export::finish).unwrap_or_default();
             csv.map_or(Ok(()), |csv| finish(schedule, csv.finish()))?;
-            chrome.map_or(Ok(()), |export| finish(&args.chrome, export.finish()))?;
-            perfetto.map_or(Ok(()), |export| finish(&args.perfetto, export.finish()))?;
+            chrome.map_or(Ok(()), |sheet| finish(&args.chrome, sheet.finish()))?;
+            perfetto.map_or(Ok(()), |sheet| finish(&args.perfetto, sheet.finish()))?;
         }
         if let (Some(mut output), Some(graph)) = (self.dot, self.graph) {
             finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;

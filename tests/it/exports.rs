@@ -5,7 +5,9 @@ use ptosim::config::Machine;
 use ptosim::engine::{BlockRow, Observer, read_along, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::WorkerType;
-use ptosim::report::{Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Timeline, write_html};
+use ptosim::report::{
+    Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Sheet, Timeline, write_html,
+};
 use ptosim::workload::{Symbols, Workload};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,10 +45,11 @@ fn runs(mut check: impl FnMut(u64, &dyn Workload, &Machine, &Rows, &Report)) {
 fn chrome_events_are_the_schedule() {
     runs(|seed, program, machine, rows, report| {
         let graph = Graph::load(program, machine).expect("it ran before");
-        let export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph.into()));
+        let sheet = Sheet::new(Chrome::default(), Vec::new(), "a \"name\"", machine);
+        let export = Export::new(sheet, machine, Some(graph.into()));
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
-        let bytes = export.finish().expect("memory does not fail");
+        let bytes = export.finish().finish().expect("memory does not fail");
         let trace: Value = serde_json::from_slice(&bytes).expect("JSON");
         let nanos = |value: &Value| (value.as_f64().expect("a number") * 1000.0).round() as u64;
         let number = |value: &Value| value.as_u64().expect("a whole number");
@@ -131,10 +134,10 @@ fn message<'a>(fields: &[(u64, Field<'a>)], wanted: u64) -> Option<&'a [u8]> {
 #[test]
 fn perfetto_packets_are_the_schedule() {
     runs(|seed, program, machine, rows, _| {
-        let export = Export::new(Perfetto::default(), Vec::new(), "random", machine, None);
+        let export = Export::new(Sheet::new(Perfetto::default(), Vec::new(), "random", machine), machine, None);
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
-        let bytes = export.finish().expect("memory does not fail");
+        let bytes = export.finish().finish().expect("memory does not fail");
         let is_worker = |name: &str| {
             let (kind, nth) = name.rsplit_once(' ').unwrap_or_default();
             WorkerType::ALL.iter().any(|known| known.name() == kind) && nth.parse::<u32>().is_ok()
