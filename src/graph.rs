@@ -244,10 +244,10 @@ impl Longest {
         self.before.push(before);
     }
 
-    /// What a task adds to the path that ends with it.
-    fn cycles(&self, task: TaskId) -> u64 {
+    /// From when to when a task runs on the path that ends with it.
+    fn span(&self, task: TaskId) -> (u64, u64) {
         let (end, before) = (self.ends[task.0 as usize], self.before[task.0 as usize]);
-        self.ends.get(before as usize).map_or(end, |start| end - start)
+        (self.ends.get(before as usize).copied().unwrap_or(0), end)
     }
 
     /// The path, first to last.
@@ -282,8 +282,10 @@ pub struct PathTask {
     pub name: Option<Symbol>,
     /// Its kernel.
     pub kernel: Option<Symbol>,
-    /// Its cycles.
-    pub cycles: u64,
+    /// Its first cycle on a machine that is never busy.
+    pub from: u64,
+    /// Its end there.
+    pub to: u64,
 }
 
 impl StaticPath {
@@ -311,12 +313,17 @@ impl StaticPath {
     }
 
     /// Its tasks, first to last.
-    pub fn tasks(&self) -> impl Iterator<Item = PathTask> {
+    #[must_use]
+    pub fn tasks(&self) -> Vec<TaskId> {
+        self.longest.path()
+    }
+
+    /// One of its tasks.
+    #[inline]
+    pub fn task(&self, task: TaskId) -> PathTask {
         let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
-        self.longest.path().into_iter().map(move |task| {
-            let [name, kernel] = self.names[task.0 as usize].map(symbol);
-            PathTask { task, name, kernel, cycles: self.longest.cycles(task) }
-        })
+        let ([name, kernel], (from, to)) = (self.names[task.0 as usize].map(symbol), self.longest.span(task));
+        PathTask { task, name, kernel, from, to }
     }
 }
 
@@ -387,16 +394,17 @@ mod tests {
             let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
             let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
             let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
-            let tasks: Vec<PathTask> = path.tasks().collect();
-            let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
+            let ids = path.tasks();
             assert_eq!(ids, graph.critical_path(), "{spec}");
-            let cycles: u64 = tasks.iter().map(|task| task.cycles).sum();
-            assert_eq!(Some(cycles), graph.longest_paths().into_iter().max(), "{spec}");
             assert!(ids.windows(2).all(|pair| graph.producers(pair[1]).contains(&pair[0])), "{spec}");
-            for found in tasks {
-                let task = &graph.tasks[found.task.0 as usize];
-                assert_eq!((found.name, found.kernel, found.cycles), (task.name, task.kernel, task.cycles()), "{spec}");
+            let mut clock = 0;
+            for id in ids {
+                let (found, task) = (path.task(id), &graph.tasks[id.0 as usize]);
+                assert_eq!((found.task, found.name, found.kernel), (id, task.name, task.kernel), "{spec}");
+                assert_eq!((found.from, found.to), (clock, clock + task.cycles()), "{spec}");
+                clock = found.to;
             }
+            assert_eq!(Some(clock), graph.longest_paths().into_iter().max(), "{spec}");
         }
     }
 }

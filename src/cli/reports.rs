@@ -11,7 +11,9 @@ use ptosim::report::{
 };
 use ptosim::workload::Workload;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 
 /// The options that ask for such reports.
 #[derive(clap::Args, Debug)]
@@ -142,7 +144,7 @@ impl Reports {
         std::thread::scope(|scope| {
             let loading = scope.spawn(|| StaticPath::load(workload, machine));
             let report = run(journal)?;
-            *static_path = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            *static_path = Some(ended(loading)?);
             Ok(report)
         })
     }
@@ -172,27 +174,39 @@ impl Reports {
     ) -> Result<(), Failure> {
         let (timeline, path) = self.found;
         let (packed, rows) = path.map_or((None, None), |path| (path.packed, path.rows));
-        // The lists may still be in the making: their thread has the time of this one.
-        if let (Some(mut output), Some(mut timeline)) = (self.html, timeline) {
-            let path = &packed.unwrap_or_default();
-            let recording = Recording { timeline: &mut timeline, path, names };
-            finish(&args.html, write_html(report, Some(recording), &mut output).map(|()| output))?;
-        }
-        if let Some(reading) = self.lists {
-            let (csv, export) = reading.end().0;
+        let static_path = self.static_path.as_ref();
+        std::thread::scope(|scope| {
+            // The lists may still be in the making: what is left of page and path is written beside them.
+            let html = self.html.zip(timeline).map(|(mut output, mut timeline)| {
+                scope.spawn(move || {
+                    let recording = Recording { timeline: &mut timeline, path: &packed.unwrap_or_default(), names };
+                    write_html(report, Some(recording), &mut output).map(|()| output)
+                })
+            });
+            let rows = rows.zip(static_path).map(|(rows, path)| scope.spawn(move || rows.finish(path)));
+            let (csv, export) = self.lists.map_or((None, None), |reading| reading.end().0);
             let (chrome, perfetto) = export.map(Export::finish).unwrap_or_default();
-            csv.map_or(Ok(()), |csv| finish(schedule, csv.finish()))?;
-            chrome.map_or(Ok(()), |sheet| finish(&args.chrome, sheet.finish()))?;
-            perfetto.map_or(Ok(()), |sheet| finish(&args.perfetto, sheet.finish()))?;
-        }
-        if let (Some(mut output), Some(graph)) = (self.dot, self.graph) {
-            finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
-        }
-        if let (Some(rows), Some(path)) = (rows, self.static_path) {
-            finish(&args.critical_path, rows.finish(&path))?;
-        }
-        Ok(())
+            let mut finish = |path: &Option<String>, written: Option<io::Result<Output>>| {
+                written.map_or(Ok(()), |written| finish(path, written))
+            };
+            finish(&args.html, html.map(ended))?;
+            finish(schedule, csv.map(ScheduleWriter::finish))?;
+            finish(&args.chrome, chrome.map(Sheet::finish))?;
+            finish(&args.perfetto, perfetto.map(Sheet::finish))?;
+            let dot = self
+                .dot
+                .zip(self.graph.as_ref())
+                .map(|(mut output, graph)| write_dot(graph, &report.workload, &mut output).map(|()| output));
+            finish(&args.dot, dot)?;
+            finish(&args.critical_path, rows.map(ended))?;
+            Ok(())
+        })
     }
+}
+
+/// What a thread comes to.
+fn ended<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Takes a file that is complete, or the reason why it is not.
