@@ -257,38 +257,55 @@ impl Flows {
 
 /// Values of the present instant, written when time moves on.
 struct Counters {
-    values: Vec<u64>,
-    written: Vec<Option<u64>>,
+    values: Vec<Value>,
     now: u64,
-    /// Those that were set in this instant: a bit for each place.
+    /// Those that differ from what was written: a bit for each place.
     changed: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Value {
+    now: u64,
+    written: Option<u64>,
 }
 
 impl Counters {
     /// All are to be written.
     fn new(n_counters: usize) -> Counters {
         let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
-        Counters { values: vec![0; n_counters], written: vec![None; n_counters], now: 0, changed: changed.collect() }
+        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect() }
     }
 
-    #[inline]
-    fn set(&mut self, index: usize, value: u64) {
-        self.values[index] = value;
-        self.changed[index / 64] |= 1 << (index % 64);
+    /// Changes some that follow each other.
+    #[inline(always)]
+    fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
+        let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
+        let new = change(values.map(|value| value.now));
+        for (place, (value, new)) in (first..).zip(values.iter_mut().zip(new)) {
+            value.now = new;
+            let (changed, place) = (&mut self.changed[place / 64], place % 64);
+            *changed = *changed & !(1 << place) | u64::from(value.written != Some(new)) << place;
+        }
     }
 
-    /// Writes those that differ from what was written last.
+    /// Writes those that differ from what was written.
     #[inline]
     fn write(&mut self, sheets: &mut impl Sheets) {
+        if self.changed.iter().any(|&changed| changed != 0) {
+            self.write_changed(sheets);
+        }
+    }
+
+    #[inline(never)]
+    fn write_changed(&mut self, sheets: &mut impl Sheets) {
         for (word, changed) in self.changed.iter_mut().enumerate() {
             let mut bits = std::mem::take(changed);
             while bits != 0 {
                 let index = 64 * word + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let value = self.values[index];
-                if self.written[index].replace(value) != Some(value) {
-                    sheets.counter(index, value, self.now);
-                }
+                let value = &mut self.values[index];
+                value.written = Some(value.now);
+                sheets.counter(index, value.now, self.now);
             }
         }
     }
@@ -342,8 +359,7 @@ impl<S: Sheets> Export<S> {
     fn change_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if kind != TaskType::None {
             self.advance(now);
-            let value = change(self.counters.values[kind as usize]);
-            self.counters.set(kind as usize, value);
+            self.counters.change(kind as usize, |[ready]| [change(ready)]);
         }
     }
 
@@ -450,9 +466,7 @@ impl<S: Sheets> Reader for Export<S> {
     fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
         self.advance(now);
         let first = Counter::Window(ring).index();
-        self.counters.set(first, occupancy.window);
-        self.counters.set(first + 1, occupancy.heap);
-        self.counters.set(first + 2, occupancy.deps);
+        self.counters.change(first, |_| [occupancy.window, occupancy.heap, occupancy.deps]);
     }
 }
 

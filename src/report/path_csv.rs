@@ -41,8 +41,6 @@ struct Row<'a> {
     span: (u64, u64),
     blame: Blame,
     task: Option<TaskId>,
-    /// Whether a task without a name is called by its number.
-    is_called: bool,
     name: Option<&'a str>,
     kernel: Option<Symbol>,
     worker: Option<WorkerId>,
@@ -70,7 +68,6 @@ impl<W: Write + Send> PathRows<W> {
             span: (step.from, step.to),
             blame: step.blame,
             task: step.task,
-            is_called: step.is_kernel,
             name: step.name.map(|name| names.name(name)),
             kernel: step.kernel,
             worker: step.worker,
@@ -122,7 +119,6 @@ impl Columns {
             span: (task.from, task.to),
             blame: Blame::Compute,
             task: Some(task.task),
-            is_called: true,
             name: task.name.map(|name| path.symbols.name(name)),
             kernel: task.kernel,
             worker: None,
@@ -137,8 +133,8 @@ impl Columns {
         if let Some(name) = row.name {
             let length = line.length();
             line = pen.text_within(length, &field(name));
-            line.byte(b',');
         }
+        line.byte(b',');
         if let Some(kernel) = row.kernel {
             match self.kernel(kernel, text) {
                 Stamp::Short(text, length) => line.beginning(text, *length),
@@ -158,7 +154,7 @@ impl Columns {
         pen.advance(length);
     }
 
-    /// A row up to the name of its task; that of a task without one is part of it.
+    /// A row up to the name of its task.
     #[inline(always)]
     fn beginning(&mut self, line: &mut Line<'_, ROOM>, row: &Row<'_>) {
         let Columns { n_steps, numbers: [steps, froms, tos, tasks], end, blames, .. } = self;
@@ -180,18 +176,9 @@ impl Columns {
         line.number(to - from);
         line.beginning(blame, *blame_length);
         if let Some(task) = row.task {
-            let at = line.length();
             line.digits(tasks, task.0);
-            if row.is_called && row.name.is_none() {
-                let (digits, length): (Short, usize) = (line.copy(at), line.length() - at);
-                line.literal(b",task");
-                line.beginning(&digits, length);
-            }
         }
         line.byte(b',');
-        if row.name.is_none() && !(row.is_called && row.task.is_some()) {
-            line.byte(b',');
-        }
     }
 
     /// The text of a kernel with a comma behind it.

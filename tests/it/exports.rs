@@ -53,14 +53,16 @@ fn chrome_events_are_the_schedule() {
         let trace: Value = serde_json::from_slice(&bytes).expect("JSON");
         let nanos = |value: &Value| (value.as_f64().expect("a number") * 1000.0).round() as u64;
         let number = |value: &Value| value.as_u64().expect("a whole number");
+        // Block 0 is not told.
+        let block = |args: &Value| args.get("block").map_or(0, number);
         let events = trace["traceEvents"].as_array().expect("a list");
         let mut found: Rows = Vec::new();
         let mut scheduler = 0;
         for event in events.iter().filter(|event| event["ph"] == "X") {
             let (start, length, args) = (nanos(&event["ts"]), nanos(&event["dur"]), &event["args"]);
             if event["cat"] == "task" {
-                let [task, block, submit, ready] = ["task", "block", "submit", "ready"].map(|key| number(&args[key]));
-                found.push([number(&event["tid"]), start, start + length, task, block, submit, ready]);
+                let [task, submit, ready] = ["task", "submit", "ready"].map(|key| number(&args[key]));
+                found.push([number(&event["tid"]), start, start + length, task, block(args), submit, ready]);
             } else if event["pid"] == 11 {
                 scheduler += length;
             }
@@ -182,7 +184,9 @@ fn perfetto_packets_are_the_schedule() {
                 Some(2) => {
                     let (start, facts) = open.remove(&track).expect("a slice that was begun");
                     if let Some(worker) = workers.iter().position(|&other| other == track) {
-                        let [task, block, submit, ready] = ["task", "block", "submit", "ready"].map(|key| facts[key]);
+                        let [task, submit, ready] = ["task", "submit", "ready"].map(|key| facts[key]);
+                        // Block 0 is not told.
+                        let block = facts.get("block").copied().unwrap_or(0);
                         found.push([worker as u64, start, now, task, block, submit, ready]);
                     }
                 }
