@@ -169,7 +169,7 @@ impl Graph {
             let before = producers.iter().fold(Before::default(), |before, &producer| longest.longer(before, producer));
             longest.add(task.cycles(), before);
         }
-        longest.path()
+        longest.path().tasks().map(|(task, _)| task).collect()
     }
 
     /// For every task the cycles of the longest path that begins with it, itself included.
@@ -244,29 +244,41 @@ impl Longest {
         self.before.push(before);
     }
 
-    /// From when to when a task runs on the path that ends with it.
-    fn span(&self, task: TaskId) -> (u64, u64) {
-        let (end, before) = (self.ends[task.0 as usize], self.before[task.0 as usize]);
-        (self.ends.get(before as usize).copied().unwrap_or(0), end)
-    }
-
-    /// The path, first to last.
-    fn path(&self) -> Vec<TaskId> {
+    /// The path, once all tasks are there. It is turned round where it stands, so that it takes no more room than before.
+    fn path(mut self) -> LongestPath {
         let last =
             (0..self.ends.len()).reduce(|best, task| if self.ends[task] > self.ends[best] { task } else { best });
-        let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
-            let before = self.before[task.0 as usize];
-            (before != NONE).then_some(TaskId(before.into()))
-        })
-        .collect();
-        path.reverse();
-        path
+        let (mut task, mut first) = (last.map_or(NONE, |last| last as u32), NONE);
+        while task != NONE {
+            let before = std::mem::replace(&mut self.before[task as usize], first);
+            (first, task) = (task, before);
+        }
+        LongestPath { first, ends: self.ends, next: self.before }
+    }
+}
+
+/// A longest path from its beginning.
+struct LongestPath {
+    /// Its first task, or [`NONE`].
+    first: u32,
+    /// By task: when it ends, if it is on the path.
+    ends: Vec<u64>,
+    /// By task: the one behind it, if it is on the path, or [`NONE`].
+    next: Vec<u32>,
+}
+
+impl LongestPath {
+    /// Its tasks with their ends, first to last.
+    fn tasks(&self) -> impl Iterator<Item = (TaskId, u64)> {
+        let task = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(task(self.first), move |&number| task(self.next[number as usize]))
+            .map(|number| (TaskId(number.into()), self.ends[number as usize]))
     }
 }
 
 /// The longest path of a program, found while it is read: 20 bytes a task instead of the whole graph.
 pub struct StaticPath {
-    longest: Longest,
+    longest: LongestPath,
     /// By task, its own name and its kernel; [`NONE`] where there is none.
     names: Vec<[u32; 2]>,
     /// Names of tasks and kernels.
@@ -309,21 +321,17 @@ impl StaticPath {
             }
         }
         let symbols = reader.source().symbols().clone();
-        Ok(StaticPath { longest, names, symbols })
+        Ok(StaticPath { longest: longest.path(), names, symbols })
     }
 
     /// Its tasks, first to last.
-    #[must_use]
-    pub fn tasks(&self) -> Vec<TaskId> {
-        self.longest.path()
-    }
-
-    /// One of its tasks.
-    #[inline]
-    pub fn task(&self, task: TaskId) -> PathTask {
+    pub fn tasks(&self) -> impl Iterator<Item = PathTask> {
         let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
-        let ([name, kernel], (from, to)) = (self.names[task.0 as usize].map(symbol), self.longest.span(task));
-        PathTask { task, name, kernel, from, to }
+        let mut clock = 0;
+        self.longest.tasks().map(move |(task, to)| {
+            let [name, kernel] = self.names[task.0 as usize].map(symbol);
+            PathTask { task, name, kernel, from: std::mem::replace(&mut clock, to), to }
+        })
     }
 }
 
@@ -394,13 +402,13 @@ mod tests {
             let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
             let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
             let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
-            let ids = path.tasks();
+            let ids: Vec<TaskId> = path.tasks().map(|task| task.task).collect();
             assert_eq!(ids, graph.critical_path(), "{spec}");
             assert!(ids.windows(2).all(|pair| graph.producers(pair[1]).contains(&pair[0])), "{spec}");
             let mut clock = 0;
-            for id in ids {
-                let (found, task) = (path.task(id), &graph.tasks[id.0 as usize]);
-                assert_eq!((found.task, found.name, found.kernel), (id, task.name, task.kernel), "{spec}");
+            for found in path.tasks() {
+                let task = &graph.tasks[found.task.0 as usize];
+                assert_eq!((found.name, found.kernel), (task.name, task.kernel), "{spec}");
                 assert_eq!((found.from, found.to), (clock, clock + task.cycles()), "{spec}");
                 clock = found.to;
             }

@@ -5,7 +5,7 @@ use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
 use super::stamp::Stamp;
 use crate::engine::journal::Names;
-use crate::graph::StaticPath;
+use crate::graph::{PathTask, StaticPath};
 use crate::id::{Symbol, TaskId, WorkerId};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -85,18 +85,20 @@ impl<W: Write + Send> PathRows<W> {
         // The symbols of the program as it was read for this path have nothing to do with those of the run.
         let (mut columns, mut pen) = (Columns::new(), Pen::new(Vec::new()));
         let (mut full, mut empty) = (Vec::new(), Vec::new());
-        for some in path.tasks().chunks(ROWS) {
+        let mut tasks = path.tasks();
+        loop {
             let put_together = || {
-                some.iter().for_each(|&task| columns.static_row(&mut pen, path, task));
+                tasks.by_ref().take(ROWS).for_each(|task| columns.static_row(&mut pen, path, &task));
                 pen.exchange(empty)
             };
             let (written, next) = rayon::join(|| writer.write_all(&full), put_together);
             written?;
+            if next.is_empty() {
+                return Ok(writer);
+            }
             empty = std::mem::replace(&mut full, next);
             empty.clear();
         }
-        writer.write_all(&full)?;
-        Ok(writer)
     }
 }
 
@@ -112,8 +114,7 @@ impl Columns {
     }
 
     #[inline]
-    fn static_row(&mut self, pen: &mut Pen<Vec<u8>>, path: &StaticPath, task: TaskId) {
-        let task = path.task(task);
+    fn static_row(&mut self, pen: &mut Pen<Vec<u8>>, path: &StaticPath, task: &PathTask) {
         let row = Row {
             path: STATIC,
             span: (task.from, task.to),
