@@ -23,14 +23,16 @@ fn outputs(criterion: &mut Criterion) {
     });
     group.bench_function("perfetto", |bencher| {
         bencher.iter(|| {
-            let export = report::Export::new(report::Perfetto::default(), std::io::sink(), "random", &machine, None);
-            engine::read_along(export, |journal| run(journal)).1.finish().expect("a sink takes everything")
+            let sheet = report::Sheet::new(report::Perfetto::default(), std::io::sink(), "random", &machine);
+            let export = report::Export::new(sheet, &machine, None);
+            engine::read_along(export, |journal| run(journal)).1.finish().finish().expect("a sink takes everything")
         });
     });
     group.bench_function("chrome", |bencher| {
         bencher.iter(|| {
-            let export = report::Export::new(report::Chrome::default(), std::io::sink(), "random", &machine, None);
-            engine::read_along(export, |journal| run(journal)).1.finish().expect("a sink takes everything")
+            let sheet = report::Sheet::new(report::Chrome::default(), std::io::sink(), "random", &machine);
+            let export = report::Export::new(sheet, &machine, None);
+            engine::read_along(export, |journal| run(journal)).1.finish().finish().expect("a sink takes everything")
         });
     });
     group.bench_function("timeline", |bencher| {

@@ -6,12 +6,14 @@ use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
 use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter,
+    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter, Sheet,
     Timeline, write_dot, write_html,
 };
 use ptosim::workload::Workload;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 
 /// The options that ask for such reports.
 #[derive(clap::Args, Debug)]
@@ -63,7 +65,8 @@ impl ReportArgs {
 }
 
 /// What lists everything while it happens: those on one thread, because much of their work is the same.
-type Lists = (Option<ScheduleWriter<Output>>, (Option<Export<Chrome, Output>>, Option<Export<Perfetto, Output>>));
+type Lists = (Option<ScheduleWriter<Output>>, Option<Export<Sheets>>);
+type Sheets = (Option<Sheet<Chrome, Output>>, Option<Sheet<Perfetto, Output>>);
 /// What is looked at as a whole, on another thread.
 type Pictures = (Option<Timeline>, Option<PathRecorder<PathWriter<Output>>>);
 
@@ -103,14 +106,16 @@ impl Reports {
             )));
         }
         let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
-        let chrome = chrome.map(|output| Export::new(Chrome::default(), output, &name, machine, arrows.cloned()));
-        let perfetto = perfetto.map(|output| Export::new(Perfetto::default(), output, &name, machine, arrows.cloned()));
+        let chrome = chrome.map(|output| Sheet::new(Chrome::default(), output, &name, machine));
+        let perfetto = perfetto.map(|output| Sheet::new(Perfetto::default(), output, &name, machine));
         let mut journal = Journal::new();
         let needs_static_path = critical_path.is_some();
         let path = (html.is_some() || critical_path.is_some())
             .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
-        let has_lists = schedule.is_some() || chrome.is_some() || perfetto.is_some();
-        let lists = (schedule.map(ScheduleWriter::new), (chrome, perfetto));
+        let has_sheets = chrome.is_some() || perfetto.is_some();
+        let has_lists = schedule.is_some() || has_sheets;
+        let export = has_sheets.then(|| Export::new((chrome, perfetto), machine, arrows.cloned()));
+        let lists = (schedule.map(ScheduleWriter::new), export);
         let timeline = html.is_some().then(Timeline::new);
         Ok(Reports {
             pictures: path.is_some().then(|| journal.add((timeline, path))),
@@ -139,7 +144,7 @@ impl Reports {
         std::thread::scope(|scope| {
             let loading = scope.spawn(|| StaticPath::load(workload, machine));
             let report = run(journal)?;
-            *static_path = Some(loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            *static_path = Some(ended(loading)?);
             Ok(report)
         })
     }
@@ -169,26 +174,39 @@ impl Reports {
     ) -> Result<(), Failure> {
         let (timeline, path) = self.found;
         let (packed, rows) = path.map_or((None, None), |path| (path.packed, path.rows));
-        // The lists may still be in the making: their thread has the time of this one.
-        if let (Some(mut output), Some(mut timeline)) = (self.html, timeline) {
-            let path = &packed.unwrap_or_default();
-            let recording = Recording { timeline: &mut timeline, path, names };
-            finish(&args.html, write_html(report, Some(recording), &mut output).map(|()| output))?;
-        }
-        if let Some(reading) = self.lists {
-            let (csv, (chrome, perfetto)) = reading.end().0;
-            csv.map_or(Ok(()), |csv| finish(schedule, csv.finish()))?;
-            chrome.map_or(Ok(()), |export| finish(&args.chrome, export.finish()))?;
-            perfetto.map_or(Ok(()), |export| finish(&args.perfetto, export.finish()))?;
-        }
-        if let (Some(mut output), Some(graph)) = (self.dot, self.graph) {
-            finish(&args.dot, write_dot(&graph, &report.workload, &mut output).map(|()| output))?;
-        }
-        if let (Some(rows), Some(path)) = (rows, self.static_path) {
-            finish(&args.critical_path, rows.finish(&path))?;
-        }
-        Ok(())
+        let static_path = self.static_path.as_ref();
+        std::thread::scope(|scope| {
+            // The lists may still be in the making: what is left of page and path is written beside them.
+            let html = self.html.zip(timeline).map(|(mut output, mut timeline)| {
+                scope.spawn(move || {
+                    let recording = Recording { timeline: &mut timeline, path: &packed.unwrap_or_default(), names };
+                    write_html(report, Some(recording), &mut output).map(|()| output)
+                })
+            });
+            let rows = rows.zip(static_path).map(|(rows, path)| scope.spawn(move || rows.finish(path)));
+            let (csv, export) = self.lists.map_or((None, None), |reading| reading.end().0);
+            let (chrome, perfetto) = export.map(Export::finish).unwrap_or_default();
+            let mut finish = |path: &Option<String>, written: Option<io::Result<Output>>| {
+                written.map_or(Ok(()), |written| finish(path, written))
+            };
+            finish(&args.html, html.map(ended))?;
+            finish(schedule, csv.map(ScheduleWriter::finish))?;
+            finish(&args.chrome, chrome.map(Sheet::finish))?;
+            finish(&args.perfetto, perfetto.map(Sheet::finish))?;
+            let dot = self
+                .dot
+                .zip(self.graph.as_ref())
+                .map(|(mut output, graph)| write_dot(graph, &report.workload, &mut output).map(|()| output));
+            finish(&args.dot, dot)?;
+            finish(&args.critical_path, rows.map(ended))?;
+            Ok(())
+        })
     }
+}
+
+/// What a thread comes to.
+fn ended<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Takes a file that is complete, or the reason why it is not.

@@ -12,6 +12,7 @@ use ptosim::engine::{self, Journal, Watch};
 use ptosim::policy::Choice;
 use ptosim::report::{Outcome, Output, OutputError, Report, render, verdict, what_if, wrap, write_json};
 use ptosim::workload::Workload;
+use rayon::prelude::*;
 use std::io::{self, BufWriter, Write};
 
 /// Run a workload and report where the cycles went
@@ -191,9 +192,9 @@ impl Outputs {
         if let Some(mut output) = self.json {
             finish(&args.json, write_json(report, BufWriter::new(&mut output)).map(|()| output))?;
         }
-        for output in complete {
-            unless_pipe_closed(output.commit())?;
-        }
+        // Old files go away with this, which takes a while when they are large.
+        let committed: Vec<_> = complete.into_par_iter().map(|output| unless_pipe_closed(output.commit())).collect();
+        committed.into_iter().collect::<Result<(), OutputError>>()?;
         Ok(())
     }
 }

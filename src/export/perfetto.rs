@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::engine::{read_along, simulate};
 use crate::graph::Graph;
-use crate::report::{Export, Perfetto};
+use crate::report::{Export, Perfetto, Sheet};
 use crate::workload::Workload;
 use std::io::{self, Write};
 
@@ -11,8 +11,9 @@ use std::io::{self, Write};
 pub fn write(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let Subject { program, machine, .. } = subject;
     let graph = Graph::load(*program, machine).map_err(io::Error::other)?;
-    let export = Export::new(Perfetto::default(), Vec::new(), &program.name(), machine, Some(graph.into()));
+    let sheet = Sheet::new(Perfetto::default(), Vec::new(), &program.name(), machine);
+    let export = Export::new(sheet, machine, Some(graph.into()));
     let (run, export, _) = read_along(export, |journal| simulate(*program, machine, journal));
     run.map_err(io::Error::other)?;
-    output.write_all(&export.finish()?)
+    output.write_all(&export.finish().finish()?)
 }

@@ -128,9 +128,11 @@ impl Graph {
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut longest = Longest::default();
         for (index, task) in self.tasks.iter().enumerate() {
-            longest.add(task.cycles(), self.producers(TaskId(index as u64)));
+            let producers = self.producers(TaskId(index as u64));
+            let before = producers.iter().fold(Before::default(), |before, &producer| longest.longer(before, producer));
+            longest.add(task.cycles(), before);
         }
-        longest.path()
+        longest.path().tasks().map(|(task, _)| task).collect()
     }
 
     /// For every task the cycles of the longest path that begins with it, itself included.
@@ -144,51 +146,76 @@ impl Graph {
 /// and from there back the one with the smallest ids.
 #[derive(Default)]
 struct Longest {
-    /// By task: the cycles of the longest path that ends with it, itself included, and the task before it on that path.
-    ends: Vec<(u64, u32)>,
+    /// By task: the cycles of the longest path that ends with it, itself included.
+    ends: Vec<u64>,
+    /// By task: the one before it on that path, or [`NONE`].
+    before: Vec<u32>,
 }
 
 /// No task before, no symbol.
 const NONE: u32 = u32::MAX;
 
-impl Longest {
-    /// The next task, whose producers were added before.
-    #[inline]
-    fn add(&mut self, cycles: u64, producers: &[TaskId]) {
-        let (mut longest, mut before) = (0, NONE);
-        for producer in producers {
-            let (id, cycles) = (producer.0 as u32, self.ends[producer.0 as usize].0);
-            if cycles > longest || cycles == longest && id < before {
-                (longest, before) = (cycles, id);
-            }
-        }
-        assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
-        self.ends.push((longest.saturating_add(cycles), before));
-    }
+/// The longest path to a task, as far as its producers are known: its cycles and its last task.
+#[derive(Clone, Copy)]
+struct Before(u64, u32);
 
-    /// What a task adds to the path that ends with it.
-    fn cycles(&self, task: TaskId) -> u64 {
-        let (end, before) = self.ends[task.0 as usize];
-        self.ends.get(before as usize).map_or(end, |(start, _)| end - start)
-    }
-
-    /// The path, first to last.
-    fn path(&self) -> Vec<TaskId> {
-        let last =
-            (0..self.ends.len()).reduce(|best, task| if self.ends[task].0 > self.ends[best].0 { task } else { best });
-        let mut path: Vec<TaskId> = std::iter::successors(last.map(|last| TaskId(last as u64)), |task| {
-            let before = self.ends[task.0 as usize].1;
-            (before != NONE).then_some(TaskId(before.into()))
-        })
-        .collect();
-        path.reverse();
-        path
+impl Default for Before {
+    fn default() -> Before {
+        Before(0, NONE)
     }
 }
 
-/// The longest path of a program, found while it is read: 24 bytes a task instead of the whole graph.
+impl Longest {
+    /// The path by way of `producer`, if it is longer.
+    #[inline]
+    fn longer(&self, before: Before, producer: TaskId) -> Before {
+        let (cycles, id) = (self.ends[producer.0 as usize], producer.0 as u32);
+        if cycles > before.0 || cycles == before.0 && id < before.1 { Before(cycles, id) } else { before }
+    }
+
+    /// The next task, behind the longest path to it.
+    #[inline]
+    fn add(&mut self, cycles: u64, Before(longest, before): Before) {
+        assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
+        self.ends.push(longest.saturating_add(cycles));
+        self.before.push(before);
+    }
+
+    /// The path, once all tasks are there. It is turned round where it stands, so that it takes no more room than before.
+    fn path(mut self) -> LongestPath {
+        let last =
+            (0..self.ends.len()).reduce(|best, task| if self.ends[task] > self.ends[best] { task } else { best });
+        let (mut task, mut first) = (last.map_or(NONE, |last| last as u32), NONE);
+        while task != NONE {
+            let before = std::mem::replace(&mut self.before[task as usize], first);
+            (first, task) = (task, before);
+        }
+        LongestPath { first, ends: self.ends, next: self.before }
+    }
+}
+
+/// A longest path from its beginning.
+struct LongestPath {
+    /// Its first task, or [`NONE`].
+    first: u32,
+    /// By task: when it ends, if it is on the path.
+    ends: Vec<u64>,
+    /// By task: the one behind it, if it is on the path, or [`NONE`].
+    next: Vec<u32>,
+}
+
+impl LongestPath {
+    /// Its tasks with their ends, first to last.
+    fn tasks(&self) -> impl Iterator<Item = (TaskId, u64)> {
+        let task = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(task(self.first), move |&number| task(self.next[number as usize]))
+            .map(|number| (TaskId(number.into()), self.ends[number as usize]))
+    }
+}
+
+/// The longest path of a program, found while it is read: 20 bytes a task instead of the whole graph.
 pub struct StaticPath {
-    longest: Longest,
+    longest: LongestPath,
     /// By task, its own name and its kernel; [`NONE`] where there is none.
     names: Vec<[u32; 2]>,
     /// Names of tasks and kernels.
@@ -204,8 +231,10 @@ pub struct PathTask {
     pub name: Option<Symbol>,
     /// Its kernel.
     pub kernel: Option<Symbol>,
-    /// Its cycles.
-    pub cycles: u64,
+    /// Its first cycle on a machine that is never busy.
+    pub from: u64,
+    /// Its end there.
+    pub to: u64,
 }
 
 impl StaticPath {
@@ -214,25 +243,31 @@ impl StaticPath {
     /// # Errors
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
-        let (survey, n_tasks) = open(workload, machine)?;
-        let mut longest = Longest { ends: Vec::with_capacity(n_tasks) };
-        let mut names = Vec::with_capacity(n_tasks);
+        let (mut reader, mut longest, mut names) = (reader(workload, machine)?, Longest::default(), Vec::new());
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
-        let symbols = read(survey, &mut Vec::new(), |orchestrator, depth, producers| {
-            let task = Task::at_hand(orchestrator, depth);
-            longest.add(task.cycles(), producers);
-            names.push([number(task.name), number(task.kernel)]);
-            producers.clear();
-        })?;
-        Ok(StaticPath { longest, names, symbols })
+        loop {
+            let mut before = Before::default();
+            match reader.survey(|producer| before = longest.longer(before, producer))? {
+                Step::Done => break,
+                Step::ScopeBegin | Step::ScopeEnd => {}
+                Step::Submit => {
+                    let task = Task::at_hand(&reader, 0);
+                    longest.add(task.cycles(), before);
+                    names.push([number(task.name), number(task.kernel)]);
+                }
+            }
+        }
+        let symbols = reader.source().symbols().clone();
+        Ok(StaticPath { longest: longest.path(), names, symbols })
     }
 
     /// Its tasks, first to last.
     pub fn tasks(&self) -> impl Iterator<Item = PathTask> {
         let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
-        self.longest.path().into_iter().map(move |task| {
+        let mut clock = 0;
+        self.longest.tasks().map(move |(task, to)| {
             let [name, kernel] = self.names[task.0 as usize].map(symbol);
-            PathTask { task, name, kernel, cycles: self.longest.cycles(task) }
+            PathTask { task, name, kernel, from: std::mem::replace(&mut clock, to), to }
         })
     }
 }
@@ -240,10 +275,14 @@ impl StaticPath {
 /// A program to be read by the hazards of `machine`, whatever its window; and how many tasks it has.
 fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), RunError> {
     let n_tasks = count_tasks(workload)?;
+    Ok((Survey::new(reader(workload, machine)?, n_tasks), n_tasks as usize))
+}
+
+/// An orchestrator that has no window to fill.
+fn reader(workload: &dyn Workload, machine: &Machine) -> Result<Orchestrator, RunError> {
     let machine = Machine { limits: Limits { window: 1, rings: 1, ..Limits::default() }, ..machine.clone() };
     let table = Table::load(&machine.kernels)?;
-    let survey = Survey::new(Orchestrator::new(workload.open()?, Costs::new(&table), &machine), n_tasks);
-    Ok((survey, n_tasks as usize))
+    Ok(Orchestrator::new(workload.open()?, Costs::new(&table), &machine))
 }
 
 /// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
@@ -286,16 +325,17 @@ mod tests {
             let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
             let graph = Graph::load(program.as_ref(), &machine).expect("a graph");
             let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
-            let tasks: Vec<PathTask> = path.tasks().collect();
-            let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
+            let ids: Vec<TaskId> = path.tasks().map(|task| task.task).collect();
             assert_eq!(ids, graph.critical_path(), "{spec}");
-            let cycles: u64 = tasks.iter().map(|task| task.cycles).sum();
-            assert_eq!(Some(cycles), graph.longest_paths().into_iter().max(), "{spec}");
             assert!(ids.windows(2).all(|pair| graph.producers(pair[1]).contains(&pair[0])), "{spec}");
-            for found in tasks {
+            let mut clock = 0;
+            for found in path.tasks() {
                 let task = &graph.tasks[found.task.0 as usize];
-                assert_eq!((found.name, found.kernel, found.cycles), (task.name, task.kernel, task.cycles()), "{spec}");
+                assert_eq!((found.name, found.kernel), (task.name, task.kernel), "{spec}");
+                assert_eq!((found.from, found.to), (clock, clock + task.cycles()), "{spec}");
+                clock = found.to;
             }
+            assert_eq!(Some(clock), graph.longest_paths().into_iter().max(), "{spec}");
         }
     }
 }

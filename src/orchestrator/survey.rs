@@ -16,11 +16,11 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// At the first operation of a program of at most `n_tasks` tasks.
+    /// At the first operation of a program of `n_tasks` tasks.
     #[must_use]
     pub fn new(orchestrator: Orchestrator, n_tasks: u64) -> Survey {
         assert!(n_tasks < u32::MAX.into(), "so many tasks take more than all memory");
-        Survey { orchestrator, marks: vec![0; n_tasks as usize] }
+        Survey { orchestrator, marks: Vec::with_capacity(n_tasks as usize) }
     }
 
     /// Reads the next operation. A task's cost and type are settled, and its producers are given to `add`, each once and in the
@@ -31,36 +31,52 @@ impl Survey {
     #[inline]
     pub fn read(&mut self, mut add: impl FnMut(TaskId)) -> Result<Step, RunError> {
         let Survey { orchestrator, marks } = self;
+        let mark = orchestrator.next.0 as u32 + 1;
+        let step = orchestrator.survey(|producer| {
+            if std::mem::replace(&mut marks[producer.0 as usize], mark) != mark {
+                add(producer);
+            }
+        })?;
+        if step == Step::Submit {
+            // Room that is first read and then written would be given by the system twice.
+            marks.push(0);
+        }
+        Ok(step)
+    }
+}
+
+impl Orchestrator {
+    /// Reads the next operation as if nothing were ever consumed. A task's cost and type are settled, and `found` is told its
+    /// producers, some more than once.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::read`].
+    #[inline]
+    pub fn survey(&mut self, mut found: impl FnMut(TaskId)) -> Result<Step, RunError> {
         loop {
-            match orchestrator.next_operation()? {
+            match self.next_operation()? {
                 None => return Ok(Step::Done),
-                Some(Operation::Buffer { buffer, .. }) => orchestrator.map.bind(buffer),
+                Some(Operation::Buffer { buffer, .. }) => self.map.bind(buffer),
                 Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
                 Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
                 Some(Operation::Submit) => break,
             }
         }
-        orchestrator.resolve()?;
-        let consumer = orchestrator.next;
-        let mut found = |producer: TaskId| {
-            let mark = consumer.0 as u32 + 1;
-            if std::mem::replace(&mut marks[producer.0 as usize], mark) != mark {
-                add(producer);
-            }
-        };
+        self.resolve()?;
+        let consumer = self.next;
         // A task that is still to come is no producer.
-        orchestrator.task.deps.iter().filter(|&&dep| dep < consumer).for_each(|&dep| found(dep));
-        if orchestrator.has_regions {
-            let Orchestrator { task, map, rules, .. } = &*orchestrator;
+        self.task.deps.iter().filter(|&&dep| dep < consumer).for_each(|&dep| found(dep));
+        if self.has_regions {
+            let Orchestrator { task, map, rules, .. } = &*self;
             each_conflict(task, map, rules.machine.rules.hazards, |access| {
                 if access.slot != NONE {
                     found(access.task);
                 }
             });
             // Anything but NONE is somebody.
-            orchestrator.enter_accesses(Access { task: consumer, slot: 0, path: 0 });
+            self.enter_accesses(Access { task: consumer, slot: 0, path: 0 });
         }
-        orchestrator.next.0 += 1;
+        self.next.0 += 1;
         Ok(Step::Submit)
     }
 }

@@ -99,6 +99,7 @@ impl Step {
     }
 
     /// What it is about.
+    #[inline(always)]
     pub(super) fn subject(&self) -> Subject {
         let Step { task, worker, name, kernel, .. } = *self;
         Subject {

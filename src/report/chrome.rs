@@ -51,8 +51,10 @@ impl Columns {
         line.literal(b",\"args\":{\"task\":");
         line.digits(&mut self.task, task.0);
         if let Some(block) = &slice.block {
-            line.literal(b",\"block\":");
-            line.number(block.block.into());
+            if block.block > 0 {
+                line.literal(b",\"block\":");
+                line.number(block.block.into());
+            }
             line.literal(b",\"submit\":");
             line.digits(&mut self.submit, block.submit);
             line.literal(b",\"ready\":");

@@ -135,11 +135,12 @@ impl Keepers {
 /// The path as far as it is certain.
 struct Path<S> {
     steps: S,
-    /// The kernel whose blame is not known until something says why it was waited for, and what follows it.
-    open: Vec<PathStep>,
+    /// The kernel whose blame is not known until something says why it was waited for, and what follows it; with their beginnings.
+    open: Vec<(u64, Step)>,
 }
 
 impl<S: Steps> Path<S> {
+    #[inline]
     fn add(&mut self, from: u64, step: &Step, names: &Names) {
         match step.via {
             Via::Continues => {}
@@ -148,22 +149,23 @@ impl<S: Steps> Path<S> {
             Via::Full(resource) => self.close(Blame::Full(resource), names),
             Via::Again => self.close(Blame::Policy, names),
         }
-        let step = told(from, step);
-        if step.is_kernel || !self.open.is_empty() {
-            self.open.push(step);
+        if let (Activity::Other(blame), true) = (step.activity, self.open.is_empty()) {
+            self.steps.step(&told(from, step, blame, false), names);
         } else {
-            self.steps.step(&step, names);
+            self.open.push((from, *step));
         }
     }
 
     /// The kernels that are open were waited for because of this.
     fn close(&mut self, because: Blame, names: &Names) {
-        for mut step in self.open.drain(..) {
-            if step.is_kernel {
-                step.blame = because;
-            }
-            self.steps.step(&step, names);
+        for (from, step) in &self.open {
+            let (blame, is_kernel) = match step.activity {
+                Activity::Run => (because, true),
+                Activity::Other(blame) => (blame, false),
+            };
+            self.steps.step(&told(*from, step, blame, is_kernel), names);
         }
+        self.open.clear();
     }
 }
 
@@ -249,13 +251,10 @@ impl<S: Steps> PathRecorder<S> {
     }
 }
 
-/// One step as it is reported; what a kernel is to blame for shows later.
-fn told(from: u64, step: &Step) -> PathStep {
+/// One step as it is reported.
+#[inline(always)]
+fn told(from: u64, step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
     let Subject { task, worker, name, kernel } = step.subject();
-    let (blame, is_kernel) = match step.activity {
-        Activity::Run => (Blame::Compute, true),
-        Activity::Other(blame) => (blame, false),
-    };
     PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
 }
 
@@ -332,8 +331,8 @@ impl<S: Steps> Reader for PathRecorder<S> {
             self.keepers.slot(placed.slot).ready = NOTHING;
         }
         let leader = self.keepers.worker(placed.crew[0]);
-        leader.crew[..placed.crew.len()].copy_from_slice(placed.crew);
         leader.crew_size = placed.crew.len();
+        leader.crew.iter_mut().zip(placed.crew).for_each(|(place, &worker)| *place = worker);
     }
 
     #[inline]

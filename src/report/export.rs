@@ -1,5 +1,10 @@
-//! A run as tracks of slices and counters, handed to a form while the run goes on; [`super::Chrome`] and [`super::Perfetto`]
+//! A run as tracks of slices and counters, handed to forms while the run goes on; [`super::Chrome`] and [`super::Perfetto`]
 //! are such forms.
+//!
+//! ```text
+//! journal ─▶ Export ── slices, counters ──▶ Sheet: a form and its file
+//!                                     └───▶ Sheet: …
+//! ```
 //!
 //! One cycle is written as one nanosecond, so that every moment in the file is exact; the clock stands beside it.
 
@@ -125,14 +130,88 @@ pub trait Form: Send + 'static {
     fn close<W: Write>(&mut self, pen: &mut Pen<W>);
 }
 
-/// A reader of a journal that writes a form.
-pub struct Export<F, W> {
+/// A file in the making: its form, and the pen that writes it.
+pub struct Sheet<F, W> {
     form: F,
     pen: Pen<W>,
+}
+
+impl<F: Form, W: Write> Sheet<F, W> {
+    /// Starts the file.
+    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine) -> Sheet<F, W> {
+        let mut pen = Pen::new(writer);
+        pen.text(&form.open(workload, machine));
+        Sheet { form, pen }
+    }
+
+    /// Writes what is left and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the writer during the whole run.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.form.close(&mut self.pen);
+        self.pen.finish()
+    }
+}
+
+/// Files that get the same slices and counters, each in its own form; see [`Form`].
+pub trait Sheets: Send + 'static {
+    /// A slice.
+    fn slice(&mut self, slice: &Slice<'_>);
+    /// A value of a counter.
+    fn counter(&mut self, counter: usize, value: u64, now: u64);
+}
+
+impl<F: Form, W: Write + Send + 'static> Sheets for Sheet<F, W> {
+    #[inline(always)]
+    fn slice(&mut self, slice: &Slice<'_>) {
+        self.form.slice(&mut self.pen, slice);
+    }
+
+    #[inline(always)]
+    fn counter(&mut self, counter: usize, value: u64, now: u64) {
+        self.form.counter(&mut self.pen, counter, value, now);
+    }
+}
+
+impl<S: Sheets> Sheets for Option<S> {
+    #[inline(always)]
+    fn slice(&mut self, slice: &Slice<'_>) {
+        if let Some(sheets) = self {
+            sheets.slice(slice);
+        }
+    }
+
+    #[inline(always)]
+    fn counter(&mut self, counter: usize, value: u64, now: u64) {
+        if let Some(sheets) = self {
+            sheets.counter(counter, value, now);
+        }
+    }
+}
+
+impl<A: Sheets, B: Sheets> Sheets for (A, B) {
+    #[inline(always)]
+    fn slice(&mut self, slice: &Slice<'_>) {
+        self.0.slice(slice);
+        self.1.slice(slice);
+    }
+
+    #[inline(always)]
+    fn counter(&mut self, counter: usize, value: u64, now: u64) {
+        self.0.counter(counter, value, now);
+        self.1.counter(counter, value, now);
+    }
+}
+
+/// A reader of a journal that fills sheets.
+pub struct Export<S> {
+    sheets: S,
     flows: Option<Flows>,
     counters: Counters,
     /// When each scheduler thread is free again.
     threads: Vec<u64>,
+    wait: Wait,
 }
 
 /// Arrows from producers to consumers.
@@ -178,69 +257,114 @@ impl Flows {
 
 /// Values of the present instant, written when time moves on.
 struct Counters {
-    values: Vec<u64>,
-    written: Vec<Option<u64>>,
+    values: Vec<Value>,
     now: u64,
-    /// Places of those that may differ from what was written.
-    changed: Vec<usize>,
+    /// Those that differ from what was written: a bit for each place.
+    changed: Vec<u64>,
 }
 
-impl<F: Form, W: Write> Export<F, W> {
-    /// Starts the file; with `graph`, arrows lead from producers to consumers.
-    pub fn new(mut form: F, writer: W, workload: &str, machine: &Machine, graph: Option<Arc<Graph>>) -> Export<F, W> {
-        let mut pen = Pen::new(writer);
-        pen.text(&form.open(workload, machine));
-        let n_counters = Counter::all(machine).len();
-        let (values, written, changed) = (vec![0; n_counters], vec![None; n_counters], (0..n_counters).collect());
-        let counters = Counters { values, written, now: 0, changed };
-        let threads = vec![0; machine.scheduler.threads as usize];
-        Export { form, pen, flows: graph.map(Flows::new), counters, threads }
+#[derive(Clone, Copy, Default)]
+struct Value {
+    now: u64,
+    written: Option<u64>,
+}
+
+impl Counters {
+    /// All are to be written.
+    fn new(n_counters: usize) -> Counters {
+        let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
+        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect() }
     }
 
-    /// Writes what is left and gives the writer back.
-    ///
-    /// # Errors
-    /// The first error of the writer during the whole run.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.write_counters();
-        self.form.close(&mut self.pen);
-        self.pen.finish()
+    /// Changes some that follow each other.
+    #[inline(always)]
+    fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
+        let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
+        let new = change(values.map(|value| value.now));
+        for (place, (value, new)) in (first..).zip(values.iter_mut().zip(new)) {
+            value.now = new;
+            let (changed, place) = (&mut self.changed[place / 64], place % 64);
+            *changed = *changed & !(1 << place) | u64::from(value.written != Some(new)) << place;
+        }
+    }
+
+    /// Writes those that differ from what was written.
+    #[inline]
+    fn write(&mut self, sheets: &mut impl Sheets) {
+        if self.changed.iter().any(|&changed| changed != 0) {
+            self.write_changed(sheets);
+        }
+    }
+
+    #[inline(never)]
+    fn write_changed(&mut self, sheets: &mut impl Sheets) {
+        for (word, changed) in self.changed.iter_mut().enumerate() {
+            let mut bits = std::mem::take(changed);
+            while bits != 0 {
+                let index = 64 * word + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let value = &mut self.values[index];
+                value.written = Some(value.now);
+                sheets.counter(index, value.now, self.now);
+            }
+        }
+    }
+}
+
+/// The wait of the orchestrator that may still go on: one that is only interrupted by a submission that takes no time is one slice.
+#[derive(Default)]
+struct Wait(Option<(Phase, u64, u64)>);
+
+impl Wait {
+    /// Takes in a phase; returns what is over and to be written.
+    #[inline]
+    fn then(&mut self, phase: Phase, from: u64, to: u64) -> Option<(Phase, u64, u64)> {
+        match &mut self.0 {
+            Some((same @ Phase::Blocked(_), _, end)) if *same == phase && *end == from => {
+                *end = to;
+                None
+            }
+            before => before.replace((phase, from, to)),
+        }
+    }
+}
+
+impl<S: Sheets> Export<S> {
+    /// For sheets that have just been started; with `graph`, arrows lead from producers to consumers.
+    pub fn new(sheets: S, machine: &Machine, graph: Option<Arc<Graph>>) -> Export<S> {
+        let counters = Counters::new(Counter::all(machine).len());
+        let threads = vec![0; machine.scheduler.threads as usize];
+        Export { sheets, flows: graph.map(Flows::new), counters, threads, wait: Wait::default() }
+    }
+
+    /// Hands on what is left and gives the sheets back.
+    pub fn finish(mut self) -> S {
+        if let Some(last) = self.wait.0.take() {
+            self.orchestrator_slice(last);
+        }
+        self.counters.write(&mut self.sheets);
+        self.sheets
     }
 
     /// Values that are set from here on are those of `now`.
     #[inline]
     fn advance(&mut self, now: u64) {
         if now != self.counters.now {
-            self.write_counters();
+            self.counters.write(&mut self.sheets);
             self.counters.now = now;
         }
     }
 
     #[inline]
-    fn set(&mut self, index: usize, value: u64) {
-        if self.counters.values[index] != value {
-            self.counters.values[index] = value;
-            self.counters.changed.push(index);
-        }
-    }
-
-    #[inline]
-    fn write_counters(&mut self) {
-        let Counters { values, written, now, changed } = &mut self.counters;
-        for index in changed.drain(..) {
-            let value = values[index];
-            if written[index].replace(value) != Some(value) {
-                self.form.counter(&mut self.pen, index, value, *now);
-            }
-        }
-    }
-
     fn change_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if kind != TaskType::None {
             self.advance(now);
-            let value = change(self.counters.values[kind as usize]);
-            self.set(kind as usize, value);
+            self.counters.change(kind as usize, |[ready]| [change(ready)]);
         }
+    }
+
+    fn orchestrator_slice(&mut self, (phase, from, to): (Phase, u64, u64)) {
+        self.runtime_slice(Lane::Orchestrator, phase_name(phase), (from, to), None);
     }
 
     #[inline]
@@ -248,7 +372,7 @@ impl<F: Form, W: Write> Export<F, W> {
         let (name, name_id) = name;
         let (from, to) = span;
         let slice = Slice { lane, name, name_id, from, to, task, block: None, flows_out: &[], flows_in: &[] };
-        self.form.slice(&mut self.pen, &slice);
+        self.sheets.slice(&slice);
     }
 }
 
@@ -269,7 +393,7 @@ fn phase_name(phase: Phase) -> (&'static str, u64) {
     }
 }
 
-impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
+impl<S: Sheets> Reader for Export<S> {
     fn needs(&self) -> Needs {
         Needs { levels: true, ..Needs::default() }
     }
@@ -298,7 +422,7 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
             flows_out,
             flows_in,
         };
-        self.form.slice(&mut self.pen, &slice);
+        self.sheets.slice(&slice);
     }
 
     #[inline]
@@ -333,16 +457,16 @@ impl<F: Form, W: Write + Send + 'static> Reader for Export<F, W> {
 
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        self.runtime_slice(Lane::Orchestrator, phase_name(phase), (from, now), None);
+        if let Some(over) = self.wait.then(phase, from, now) {
+            self.orchestrator_slice(over);
+        }
     }
 
     #[inline]
     fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
         self.advance(now);
         let first = Counter::Window(ring).index();
-        self.set(first, occupancy.window);
-        self.set(first + 1, occupancy.heap);
-        self.set(first + 2, occupancy.deps);
+        self.counters.change(first, |_| [occupancy.window, occupancy.heap, occupancy.deps]);
     }
 }
 

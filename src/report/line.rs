@@ -28,6 +28,12 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         self.bytes[at] = byte;
     }
 
+    /// So many bytes from what was written at a place.
+    #[inline(always)]
+    pub(super) fn copy<const N: usize>(&self, at: usize) -> [u8; N] {
+        *self.bytes[at & (ROOM / 2 - 1)..].first_chunk().expect("it is less than half the room")
+    }
+
     /// One byte.
     #[inline(always)]
     pub(super) fn byte(&mut self, byte: u8) {

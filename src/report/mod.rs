@@ -51,7 +51,7 @@ pub use critical_path::{PathRecorder, Steps};
 pub use csv::ScheduleWriter;
 pub use diff::Diff;
 pub use dot::{MOST_TASKS, write_dot};
-pub use export::Export;
+pub use export::{Export, Sheet};
 pub use html::{Recording, write_html};
 pub use json::write_json;
 pub use memory::{Memory, MemoryPart};

@@ -135,13 +135,23 @@ impl Target {
             Target::Device(mut file) => file.flush(),
             #[cfg(target_os = "linux")]
             Target::Unnamed(file, place) => {
-                let named = temporary().make_in(folder(&place), |path| unnamed::name(&file, path))?;
-                named.into_temp_path().persist(place).map_err(|error| error.error)
+                let named = temporary().make_in(folder(&place), |path| unnamed::name(&file, path))?.into_temp_path();
+                if file.metadata()?.len() > SMALL && unnamed::exchange(&named, &place) {
+                    // What has the temporary name now is the old file.
+                    return named.close();
+                }
+                named.persist(place).map_err(|error| error.error)
             }
             Target::Named(file, place) => file.into_temp_path().persist(place).map_err(|error| error.error),
         }
     }
 }
+
+/// Bytes of a file that is put in the place of another by one call. That makes file systems write the new one to the disk before
+/// they forget the old one, which takes longer than a large report took to be made; large ones exchange their names instead, and
+/// reach the disk when the system finds the time, as new files do.
+#[cfg(target_os = "linux")]
+const SMALL: u64 = 1 << 20;
 
 fn temporary() -> Builder<'static, 'static> {
     let mut builder = Builder::new();
@@ -156,8 +166,8 @@ fn folder(place: &Path) -> &Path {
 /// Files that vanish with the process until they are given a name.
 #[cfg(target_os = "linux")]
 mod unnamed {
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-    use std::fs::File;
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
+    use std::fs::{self, File};
     use std::io::{self, Seek};
     use std::os::fd::AsRawFd;
     use std::path::Path;
@@ -165,6 +175,12 @@ mod unnamed {
     pub(super) fn create(folder: &Path) -> io::Result<File> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         Ok(open(folder, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Lets a new and an old file exchange their names; false if there is no old one or the system cannot do that.
+    pub(super) fn exchange(new: &Path, old: &Path) -> bool {
+        let is_file = fs::symlink_metadata(old).is_ok_and(|old| old.is_file());
+        is_file && renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
     }
 
     /// Gives `file` the name `path`; where the system cannot do that, the name gets a copy.
@@ -249,6 +265,18 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
         }
         assert_eq!(names(folder.path()), ["out.json"]);
+    }
+
+    #[test]
+    fn a_large_file_replaces_the_old_one_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.json");
+        for letter in ["a", "b"] {
+            let text = letter.repeat(3 << 20);
+            write(&path, &text).commit().expect("it is put into place");
+            assert!(fs::read_to_string(&path).expect("it is there") == text);
+            assert_eq!(names(folder.path()), ["out.json"]);
+        }
     }
 
     #[test]

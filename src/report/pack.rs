@@ -81,10 +81,10 @@ pub(super) fn pack<'a>(
     let curves = curves(timeline, machine);
     let timeline = &*timeline;
     let mut pieces = Pieces::default();
-    let names = pieces.add(names.iter().len() as u64, pack_names(names).into());
-    let tasks = pieces.add(timeline.tasks.count, timeline.tasks.packed.bytes().into());
+    let names = pieces.add(names.iter().len() as u64, pack_names(names));
+    let tasks = pieces.add_packed(timeline.tasks.count, &timeline.tasks.packed);
     let tracks = tracks(timeline, machine, &mut pieces);
-    let path = pieces.add(path.count, path.packed.bytes().into());
+    let path = pieces.add_packed(path.count, &path.packed);
     let drawn = |part: Part| Part { count: if part.bytes == 0 { 0 } else { part.count }, ..part };
     let head = Head {
         end: timeline.end,
@@ -104,10 +104,15 @@ pub(super) fn pack<'a>(
 struct Pieces<'a>(Vec<Cow<'a, [u8]>>);
 
 impl<'a> Pieces<'a> {
-    fn add(&mut self, count: u64, bytes: Cow<'a, [u8]>) -> Part {
+    fn add(&mut self, count: u64, bytes: Vec<u8>) -> Part {
         let part = Part { count, bytes: bytes.len() };
-        self.0.push(bytes);
+        self.0.push(bytes.into());
         part
+    }
+
+    fn add_packed(&mut self, count: u64, packed: &'a Packed) -> Part {
+        self.0.extend(packed.pieces().map(Cow::from));
+        Part { count, bytes: packed.length() }
     }
 }
 
@@ -128,8 +133,11 @@ fn pack_names(names: &Names) -> Vec<u8> {
 fn tracks<'a>(timeline: &'a Timeline, machine: &Machine, pieces: &mut Pieces<'a>) -> Vec<TrackHead> {
     let runtime_in_detail = timeline.runtime_is_detailed();
     let mut add = |track: &'a Track, name: String, kind: &'static str, in_detail: bool| {
-        let bytes = if in_detail { track.spans.bytes().into() } else { bin_bytes(track).into() };
-        let Part { count, bytes } = pieces.add(track.count, bytes);
+        let Part { count, bytes } = if in_detail {
+            pieces.add_packed(track.count, &track.spans)
+        } else {
+            pieces.add(track.count, bin_bytes(track))
+        };
         TrackHead { name, kind, count, bytes, bin: (!in_detail).then(|| track.bins.width()) }
     };
     let mut heads = vec![add(&timeline.orchestrator, "orchestrator".into(), "orchestrator", runtime_in_detail)];

@@ -5,7 +5,7 @@ use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
 use super::stamp::Stamp;
 use crate::engine::journal::Names;
-use crate::graph::StaticPath;
+use crate::graph::{PathTask, StaticPath};
 use crate::id::{Symbol, TaskId, WorkerId};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,9 +13,16 @@ use std::io::{self, Write};
 /// Writes the observed path while it is found, then the longest path through the graph.
 pub struct PathRows<W: Write> {
     pen: Pen<W>,
+    columns: Columns,
+}
+
+/// What is written again and again.
+struct Columns {
     n_steps: u64,
     /// Numbers that mostly begin like those before them: step, from, to and task.
-    columns: [Digits; 4],
+    numbers: [Digits; 4],
+    /// The end written last: where a row ends the next mostly begins.
+    end: (u64, Short, usize),
     /// The causes with a comma at each end.
     blames: Vec<([u8; MOST_BLAME], usize)>,
     /// Kernels with a comma behind them, by symbol.
@@ -25,120 +32,164 @@ pub struct PathRows<W: Write> {
 /// Most bytes of the name of a cause and two commas.
 const MOST_BLAME: usize = 24;
 
+/// Room for the digits of any number.
+type Short = [u8; 20];
+
 /// One row.
 struct Row<'a> {
     path: &'static [u8; 9],
     span: (u64, u64),
     blame: Blame,
     task: Option<TaskId>,
-    /// Whether a task without a name is called by its number.
-    is_called: bool,
     name: Option<&'a str>,
-    kernel: Option<(Symbol, &'a str)>,
+    kernel: Option<Symbol>,
     worker: Option<WorkerId>,
 }
 
 const OBSERVED: &[u8; 9] = b"observed,";
 const STATIC: &[u8; 9] = b"static,\0\0";
 
-impl<W: Write> PathRows<W> {
+/// Rows of the static path that are put together while those before them are written.
+const ROWS: usize = 1 << 14;
+
+impl<W: Write + Send> PathRows<W> {
     /// Starts with the header line.
     pub fn new(writer: W) -> PathRows<W> {
         let mut pen = Pen::new(writer);
         pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
+        PathRows { pen, columns: Columns::new() }
+    }
+
+    /// The next step of the observed path.
+    #[inline]
+    pub fn step(&mut self, step: &PathStep, names: &Names) {
+        let row = Row {
+            path: OBSERVED,
+            span: (step.from, step.to),
+            blame: step.blame,
+            task: step.task,
+            name: step.name.map(|name| names.name(name)),
+            kernel: step.kernel,
+            worker: step.worker,
+        };
+        self.columns.row(&mut self.pen, &row, |kernel| names.name(kernel));
+    }
+
+    /// Writes the longest path through the graph, whose moments are those of a machine that is never busy; gives the writer back.
+    /// Nothing else is left to do then, so rows are put together on one thread and written on another.
+    ///
+    /// # Errors
+    /// The first error of the writer.
+    pub fn finish(self, path: &StaticPath) -> io::Result<W> {
+        let mut writer = self.pen.finish()?;
+        // The symbols of the program as it was read for this path have nothing to do with those of the run.
+        let (mut columns, mut pen) = (Columns::new(), Pen::new(Vec::new()));
+        let (mut full, mut empty) = (Vec::new(), Vec::new());
+        let mut tasks = path.tasks();
+        loop {
+            let put_together = || {
+                tasks.by_ref().take(ROWS).for_each(|task| columns.static_row(&mut pen, path, &task));
+                pen.exchange(empty)
+            };
+            let (written, next) = rayon::join(|| writer.write_all(&full), put_together);
+            written?;
+            if next.is_empty() {
+                return Ok(writer);
+            }
+            empty = std::mem::replace(&mut full, next);
+            empty.clear();
+        }
+    }
+}
+
+impl Columns {
+    fn new() -> Columns {
         let blames = Blame::ALL.iter().map(|blame| {
             let (mut text, name) = ([b','; MOST_BLAME], blame.name().as_bytes());
             text[1..=name.len()].copy_from_slice(name);
             (text, name.len() + 2)
         });
-        PathRows { pen, n_steps: 0, columns: Default::default(), blames: blames.collect(), kernels: Vec::new() }
+        let end = (u64::MAX, Short::default(), 0);
+        Columns { n_steps: 0, numbers: Default::default(), end, blames: blames.collect(), kernels: Vec::new() }
     }
 
-    /// The next step of the observed path.
-    pub fn step(&mut self, step: &PathStep, names: &Names) {
-        self.row(&Row {
-            path: OBSERVED,
-            span: (step.from, step.to),
-            blame: step.blame,
-            task: step.task,
-            is_called: step.is_kernel,
-            name: step.name.map(|name| names.name(name)),
-            kernel: step.kernel.map(|kernel| (kernel, names.name(kernel))),
-            worker: step.worker,
-        });
+    #[inline]
+    fn static_row(&mut self, pen: &mut Pen<Vec<u8>>, path: &StaticPath, task: &PathTask) {
+        let row = Row {
+            path: STATIC,
+            span: (task.from, task.to),
+            blame: Blame::Compute,
+            task: Some(task.task),
+            name: task.name.map(|name| path.symbols.name(name)),
+            kernel: task.kernel,
+            worker: None,
+        };
+        self.row(pen, &row, |kernel| path.symbols.name(kernel));
     }
 
-    /// Writes the longest path through the graph, whose moments are those of a machine that is never busy; gives the writer back.
-    ///
-    /// # Errors
-    /// The first error of the writer.
-    pub fn finish(mut self, path: &StaticPath) -> io::Result<W> {
-        // The symbols of the program as it was read for this path have nothing to do with those of the run.
-        (self.n_steps, self.kernels) = (0, Vec::new());
-        let mut clock = 0_u64;
-        for task in path.tasks() {
-            let end = clock.saturating_add(task.cycles);
-            self.row(&Row {
-                path: STATIC,
-                span: (clock, end),
-                blame: Blame::Compute,
-                task: Some(task.task),
-                is_called: true,
-                name: task.name.map(|name| path.symbols.name(name)),
-                kernel: task.kernel.map(|kernel| (kernel, path.symbols.name(kernel))),
-                worker: None,
-            });
-            clock = end;
+    #[inline]
+    fn row<'a, W: Write>(&mut self, pen: &mut Pen<W>, row: &Row<'_>, text: impl FnOnce(Symbol) -> &'a str) {
+        let mut line = pen.room();
+        self.beginning(&mut line, row);
+        if let Some(name) = row.name {
+            let length = line.length();
+            line = pen.text_within(length, &field(name));
         }
-        self.pen.finish()
-    }
-
-    fn row(&mut self, row: &Row<'_>) {
-        let PathRows { pen, n_steps, columns: [steps, froms, tos, tasks], blames, kernels } = self;
-        let ((from, to), (blame, blame_length)) = (row.span, &blames[row.blame.index()]);
-        pen.line(|line| {
-            line.beginning(row.path, if row.path == STATIC { 7 } else { 9 });
-            for (column, number) in [(steps, *n_steps), (froms, from), (tos, to)] {
-                line.digits(column, number);
-                line.byte(b',');
-            }
-            line.number(to - from);
-            line.beginning(blame, *blame_length);
-            if let Some(task) = row.task {
-                line.digits(tasks, task.0);
-                if row.is_called && row.name.is_none() {
-                    line.literal(b",task");
-                    line.digits(tasks, task.0);
-                    return line.byte(b',');
+        line.byte(b',');
+        if let Some(kernel) = row.kernel {
+            match self.kernel(kernel, text) {
+                Stamp::Short(text, length) => line.beginning(text, *length),
+                Stamp::Long(text) => {
+                    let length = line.length();
+                    line = pen.text_within(length, text);
                 }
             }
+        } else {
             line.byte(b',');
-            if row.name.is_none() {
-                line.byte(b',');
-            }
-        });
+        }
+        if let Some(worker) = row.worker {
+            line.number(worker.0.into());
+        }
+        line.byte(b'\n');
+        let length = line.length();
+        pen.advance(length);
+    }
+
+    /// A row up to the name of its task.
+    #[inline(always)]
+    fn beginning(&mut self, line: &mut Line<'_, ROOM>, row: &Row<'_>) {
+        let Columns { n_steps, numbers: [steps, froms, tos, tasks], end, blames, .. } = self;
+        let ((from, to), (blame, blame_length)) = (row.span, &blames[row.blame.index()]);
+        line.beginning(row.path, if row.path == STATIC { 7 } else { 9 });
+        line.digits(steps, *n_steps);
         *n_steps += 1;
-        if let Some(name) = row.name {
-            pen.text(&field(name));
-            pen.text(b",");
+        line.byte(b',');
+        if from == end.0 {
+            line.beginning(&end.1, end.2);
+        } else {
+            line.digits(froms, from);
         }
-        let rest = |line: &mut Line<'_, ROOM>| {
-            if let Some(worker) = row.worker {
-                line.number(worker.0.into());
-            }
-            line.byte(b'\n');
-        };
-        let Some((kernel, name)) = row.kernel else {
-            return pen.line(|line| {
-                line.byte(b',');
-                rest(line);
-            });
-        };
+        line.byte(b',');
+        let at = line.length();
+        line.digits(tos, to);
+        *end = (to, line.copy(at), line.length() - at);
+        line.byte(b',');
+        line.number(to - from);
+        line.beginning(blame, *blame_length);
+        if let Some(task) = row.task {
+            line.digits(tasks, task.0);
+        }
+        line.byte(b',');
+    }
+
+    /// The text of a kernel with a comma behind it.
+    #[inline(always)]
+    fn kernel<'a>(&mut self, kernel: Symbol, text: impl FnOnce(Symbol) -> &'a str) -> &Stamp {
         let index = kernel.0 as usize;
-        if index >= kernels.len() {
-            kernels.resize(index + 1, None);
+        if index >= self.kernels.len() {
+            self.kernels.resize(index + 1, None);
         }
-        kernels[index].get_or_insert_with(|| Stamp::new(&[&*field(name), b","].concat())).line(pen, rest);
+        self.kernels[index].get_or_insert_with(|| Stamp::new(&[&*field(text(kernel)), b","].concat()))
     }
 }
 

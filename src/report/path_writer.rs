@@ -17,7 +17,7 @@ pub struct PathWriter<W: Write> {
     pub rows: Option<PathRows<W>>,
 }
 
-impl<W: Write> PathWriter<W> {
+impl<W: Write + Send> PathWriter<W> {
     /// Before the run.
     #[must_use]
     pub fn new(for_page: bool, rows: Option<W>) -> PathWriter<W> {

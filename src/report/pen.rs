@@ -33,6 +33,12 @@ impl<W: Write> Pen<W> {
         }
     }
 
+    /// Hands everything on and takes the writer in exchange for another.
+    pub(super) fn exchange(&mut self, writer: W) -> W {
+        self.drain();
+        std::mem::replace(&mut self.writer, writer)
+    }
+
     #[cold]
     fn drain(&mut self) {
         if self.error.is_none() {
@@ -63,6 +69,13 @@ impl<W: Write> Pen<W> {
         write(&mut line);
         let length = line.length();
         self.advance(length);
+    }
+
+    /// A text of any length behind so many bytes that were put into the room, and room behind it.
+    pub(super) fn text_within(&mut self, length: usize, text: &[u8]) -> Line<'_, ROOM> {
+        self.advance(length);
+        self.text(text);
+        self.room()
     }
 
     /// A text of any length.

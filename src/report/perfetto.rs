@@ -64,7 +64,7 @@ const OCCUPANCY: u64 = 11;
 const ORCHESTRATOR: u64 = 12;
 const THREADS: u64 = 13;
 
-/// Numbers beside a slice; their names are told once, numbered from 1.
+/// Numbers beside a slice; their names are told once, numbered from 1. Where there is no block it is block 0.
 const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
 
 /// The form.
@@ -98,8 +98,9 @@ impl Perfetto {
             annotate(line, 1, (&self.tasks, task.0));
         }
         if let Some(block) = &slice.block {
-            let number = Width::of(block.block.into());
-            annotate(line, 2, (&number, block.block.into()));
+            if block.block > 0 {
+                annotate(line, 2, (&Width::of(block.block.into()), block.block.into()));
+            }
             annotate(line, 3, (&self.moments, block.submit));
             annotate(line, 4, (&self.moments, block.ready));
         }
@@ -151,8 +152,8 @@ impl Perfetto {
 #[inline(always)]
 fn facts(slice: &Slice<'_>) -> [Option<u64>; FACTS.len()] {
     let of_block = |fact: fn(&BlockFacts<'_>) -> u64| slice.block.as_ref().map(fact);
-    let task = slice.task.map(|task| task.0);
-    [task, of_block(|block| block.block.into()), of_block(|block| block.submit), of_block(|block| block.ready)]
+    let (task, block) = (slice.task.map(|task| task.0), of_block(|block| block.block.into()));
+    [task, block.filter(|&block| block > 0), of_block(|block| block.submit), of_block(|block| block.ready)]
 }
 
 impl Form for Perfetto {

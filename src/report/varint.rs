@@ -119,46 +119,55 @@ pub(super) fn zigzag(new: u64, old: u64) -> u64 {
     ((difference << 1) ^ (difference >> 63)).cast_unsigned()
 }
 
-/// Records of a few numbers, one after the other.
+/// Records of a few numbers, one after the other. They never move: when a piece of memory is full another is taken.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    /// What is in use, and room for more.
+    full: Vec<Vec<u8>>,
+    /// Bytes of all that are full.
+    before: usize,
+    /// The piece in use, and room for more.
     bytes: Vec<u8>,
-    length: usize,
+    used: usize,
 }
 
 impl Packed {
     /// Twice the most bytes of a record: six of the longest numbers and a few bytes more.
     const ROOM: usize = 128;
-    /// Room at first.
+    /// Bytes of the first piece, and of the largest.
     const FEW: usize = 1 << 10;
+    const MANY: usize = 1 << 16;
 
     /// Appends a record.
     #[inline(always)]
     pub(super) fn record(&mut self, write: impl FnOnce(&mut Line<'_, { Packed::ROOM }>)) {
-        if self.length + Packed::ROOM > self.bytes.len() {
-            self.grow();
+        if self.used + Packed::ROOM > self.bytes.len() {
+            self.go_on();
         }
-        let mut line = Line::new(self.bytes[self.length..].first_chunk_mut().expect("there is room"));
+        let mut line = Line::new(self.bytes[self.used..].first_chunk_mut().expect("there is room"));
         write(&mut line);
-        self.length += line.length();
+        self.used += line.length();
     }
 
+    /// Takes another piece, as large as all before it together within limits.
     #[cold]
-    fn grow(&mut self) {
-        let more = Packed::FEW.max(self.bytes.len());
-        self.bytes.resize(self.bytes.len() + more, 0);
+    fn go_on(&mut self) {
+        let room = self.length().clamp(Packed::FEW, Packed::MANY);
+        let mut full = std::mem::replace(&mut self.bytes, vec![0; room]);
+        full.truncate(self.used);
+        self.full.push(full);
+        self.before = self.length();
+        self.used = 0;
     }
 
-    /// All records.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    /// All records, in pieces.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.full.iter().map(Vec::as_slice).chain([&self.bytes[..self.used]])
     }
 
     /// Bytes of all records.
     #[inline]
     pub(super) fn length(&self) -> usize {
-        self.length
+        self.before + self.used
     }
 }
 
@@ -192,7 +201,7 @@ mod tests {
                 expected.push(rest as u8);
             }
         }
-        assert_eq!(packed.bytes(), expected);
+        assert_eq!(packed.pieces().collect::<Vec<_>>().concat(), expected);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use ptosim::config::Machine;
 use ptosim::engine::{BlockRow, Observer, read_along, simulate};
 use ptosim::graph::Graph;
 use ptosim::id::WorkerType;
-use ptosim::report::{Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Timeline, write_html};
+use ptosim::report::{
+    Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Sheet, Timeline, write_html,
+};
 use ptosim::workload::{Symbols, Workload};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,21 +45,24 @@ fn runs(mut check: impl FnMut(u64, &dyn Workload, &Machine, &Rows, &Report)) {
 fn chrome_events_are_the_schedule() {
     runs(|seed, program, machine, rows, report| {
         let graph = Graph::load(program, machine).expect("it ran before");
-        let export = Export::new(Chrome::default(), Vec::new(), "a \"name\"", machine, Some(graph.into()));
+        let sheet = Sheet::new(Chrome::default(), Vec::new(), "a \"name\"", machine);
+        let export = Export::new(sheet, machine, Some(graph.into()));
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
-        let bytes = export.finish().expect("memory does not fail");
+        let bytes = export.finish().finish().expect("memory does not fail");
         let trace: Value = serde_json::from_slice(&bytes).expect("JSON");
         let nanos = |value: &Value| (value.as_f64().expect("a number") * 1000.0).round() as u64;
         let number = |value: &Value| value.as_u64().expect("a whole number");
+        // Block 0 is not told.
+        let block = |args: &Value| args.get("block").map_or(0, number);
         let events = trace["traceEvents"].as_array().expect("a list");
         let mut found: Rows = Vec::new();
         let mut scheduler = 0;
         for event in events.iter().filter(|event| event["ph"] == "X") {
             let (start, length, args) = (nanos(&event["ts"]), nanos(&event["dur"]), &event["args"]);
             if event["cat"] == "task" {
-                let [task, block, submit, ready] = ["task", "block", "submit", "ready"].map(|key| number(&args[key]));
-                found.push([number(&event["tid"]), start, start + length, task, block, submit, ready]);
+                let [task, submit, ready] = ["task", "submit", "ready"].map(|key| number(&args[key]));
+                found.push([number(&event["tid"]), start, start + length, task, block(args), submit, ready]);
             } else if event["pid"] == 11 {
                 scheduler += length;
             }
@@ -131,10 +136,10 @@ fn message<'a>(fields: &[(u64, Field<'a>)], wanted: u64) -> Option<&'a [u8]> {
 #[test]
 fn perfetto_packets_are_the_schedule() {
     runs(|seed, program, machine, rows, _| {
-        let export = Export::new(Perfetto::default(), Vec::new(), "random", machine, None);
+        let export = Export::new(Sheet::new(Perfetto::default(), Vec::new(), "random", machine), machine, None);
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
-        let bytes = export.finish().expect("memory does not fail");
+        let bytes = export.finish().finish().expect("memory does not fail");
         let is_worker = |name: &str| {
             let (kind, nth) = name.rsplit_once(' ').unwrap_or_default();
             WorkerType::ALL.iter().any(|known| known.name() == kind) && nth.parse::<u32>().is_ok()
@@ -179,7 +184,9 @@ fn perfetto_packets_are_the_schedule() {
                 Some(2) => {
                     let (start, facts) = open.remove(&track).expect("a slice that was begun");
                     if let Some(worker) = workers.iter().position(|&other| other == track) {
-                        let [task, block, submit, ready] = ["task", "block", "submit", "ready"].map(|key| facts[key]);
+                        let [task, submit, ready] = ["task", "submit", "ready"].map(|key| facts[key]);
+                        // Block 0 is not told.
+                        let block = facts.get("block").copied().unwrap_or(0);
                         found.push([worker as u64, start, now, task, block, submit, ready]);
                     }
                 }

@@ -126,7 +126,7 @@ fn number(symbol: Option<Symbol>) -> u64 {
 }
 
 /// Tells one event and returns the words behind it.
-#[inline]
+#[inline(always)]
 fn tell<'a>(
     head: u64,
     mut rest: &'a [u64],
