@@ -152,7 +152,6 @@ fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, dead
     notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);
-    (0..sim.window.n_rings()).for_each(|ring| sim.tally.before_retiring(sim.window, ring));
     let mut high_water = sim.tally.high_water();
     let queues = sim.policy.queues();
     high_water.ready_queue_full_events = queues.full_events;

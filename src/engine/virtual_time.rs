@@ -162,6 +162,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.ledger.advance(next);
             self.now = next;
         }
+        // What is still there never retires.
+        (0..self.window.n_rings()).for_each(|ring| self.tally.before_retiring(self.window, ring));
         let since = self.clerk.since;
         if let Some(phase) = self.clerk.close(self.now) {
             self.observer.orchestrator(phase, since, self.now);
