@@ -56,7 +56,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(never)]
     fn advance(&mut self, ring: u32) {
         // Many tasks may have been reserved since the last one retired: looking now is enough for all of them.
-        self.tally.before_retiring(self.window, ring);
+        self.tally.look_at(self.window, ring);
         let Sim { window, observer, now, .. } = self;
         let watches = observer.watches();
         window.advance(ring, |slot| {

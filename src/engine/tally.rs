@@ -5,7 +5,7 @@ use crate::id::{TaskType, WorkerType};
 use crate::machine::own_type;
 use crate::report::{Bounds, Ended, HighWater, KernelReport, Latency, RingHighWater};
 use crate::sync::Sharing;
-use crate::window::{NONE, Needs, Window};
+use crate::window::{NONE, Window};
 use crate::workload::{Cost, Submit, Symbols, Units};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -127,9 +127,9 @@ impl Tally {
         }
     }
 
-    /// Looks how full a ring is. What is in use shrinks only when tasks retire.
+    /// Looks how full a ring is. What is in use shrinks only when tasks retire, so that it is enough to look before that.
     #[inline]
-    pub(super) fn before_retiring<S: Sharing>(&mut self, window: &Window<S>, ring: u32) {
+    pub(super) fn look_at<S: Sharing>(&mut self, window: &Window<S>, ring: u32) {
         let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));
         let window_used = state.submitted() - state.retired();
         if window_used > high.window {
@@ -141,23 +141,8 @@ impl Tally {
         if state.heap_used() > high.heap {
             high.heap = state.heap_used();
         }
-        if window.tensors() > self.tensors {
-            self.tensors = window.tensors();
-        }
-    }
-
-    /// A task took its place and what it needs in a ring, from which others may retire at any time.
-    #[inline]
-    pub(super) fn reserved<S: Sharing>(&mut self, window: &Window<S>, ring: u32, needs: &Needs) {
-        let (high, state) = (&mut self.rings[ring as usize], window.ring(ring));
-        high.window = high.window.max(state.submitted() - state.retired());
-        if needs.heap > 0 {
-            high.heap = high.heap.max(state.heap_used());
-        }
-        if needs.deps > 0 {
-            high.deps = high.deps.max(state.deps_used());
-        }
-        if needs.tensors > 0 {
+        // The map is shared by all rings; another ring is looked at for itself.
+        if state.tensors_used() > 0 {
             self.tensors = self.tensors.max(window.tensors());
         }
     }

@@ -163,7 +163,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             self.now = next;
         }
         // What is still there never retires.
-        (0..self.window.n_rings()).for_each(|ring| self.tally.before_retiring(self.window, ring));
+        (0..self.window.n_rings()).for_each(|ring| self.tally.look_at(self.window, ring));
         let since = self.clerk.since;
         if let Some(phase) = self.clerk.close(self.now) {
             self.observer.orchestrator(phase, since, self.now);

@@ -105,8 +105,9 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         let mut waited = Waited::Again;
         loop {
             match self.orchestrator.try_reserve(&self.core.window) {
-                Ok((slot, needs)) => {
-                    self.tally.reserved(&self.core.window, self.orchestrator.ring(), &needs);
+                Ok((slot, _)) => {
+                    // Others may retire tasks at any time.
+                    self.tally.look_at(&self.core.window, self.orchestrator.ring());
                     return Ok(Some(slot));
                 }
                 Err(Refusal::Full(on)) if waited == Waited::Alone => {
