@@ -73,8 +73,8 @@ def check_workers(slices, result, rows):
         facts = {key: row[key] for key in ("task", "block", "submit", "ready")}
         expected[labels[row["worker"]]].append((row["start"], row["end"], facts))
     for label in labels.values():
-        # A slice without a block is block 0.
-        found = sorted((s, e, sorted(({"block": 0} | f).items())) for s, e, _, f in slices.get(label, []))
+        # A slice without a block is block 0, and one without ready was ready when it started.
+        found = sorted((s, e, sorted(({"block": 0, "ready": s} | f).items())) for s, e, _, f in slices.get(label, []))
         wanted = sorted((s, e, sorted(f.items())) for s, e, f in expected[label])
         wrong = next((pair for pair in zip(found, wanted) if pair[0] != pair[1]), None)
         assert wrong is None, f"{label}: the slice {wrong[0]} should be {wrong[1]}"

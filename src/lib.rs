@@ -4,6 +4,7 @@
 
 mod fifo;
 pub mod id;
+mod large;
 mod nearest;
 pub mod sync;
 

@@ -299,12 +299,15 @@ impl Floor {
     /// Takes the free worker with the smallest `(clock, id)` among those that run this type.
     #[inline(always)]
     pub fn take(&mut self, kind: TaskType) -> Option<u32> {
-        let own = own_type(kind)?;
-        if self.free[WorkerType::Any as usize].count > 0 {
-            return self.take_own_or_any(own);
+        // Task types are MIX, then the types of workers in their order, then NONE.
+        let own = (kind as usize).wrapping_sub(1);
+        let has_any = self.free[WorkerType::Any as usize].count > 0;
+        let set = self.free.get_mut(own)?;
+        if has_any || set.tail - set.head != set.count as usize {
+            return self.take_slowly(kind);
         }
-        let id = self.peek(own)?.id();
-        let set = &mut self.free[own as usize];
+        // Every entry is that of a free worker.
+        let id = set.first()?.id();
         set.head += 1;
         set.count -= 1;
         self.workers[id as usize].is_free = false;
@@ -313,7 +316,8 @@ impl Floor {
     }
 
     #[inline(never)]
-    fn take_own_or_any(&mut self, own: WorkerType) -> Option<u32> {
+    fn take_slowly(&mut self, kind: TaskType) -> Option<u32> {
+        let own = own_type(kind)?;
         let id = [self.peek(own), self.peek(WorkerType::Any)].into_iter().flatten().min()?.id();
         self.take_worker(id);
         Some(id)
@@ -325,10 +329,6 @@ impl Floor {
         let set = &mut self.free[kind as usize];
         if set.count == 0 {
             return None;
-        }
-        if set.tail - set.head == set.count as usize {
-            // Every entry is that of a free worker.
-            return set.first();
         }
         while let Some(entry) = set.first() {
             let worker = &self.workers[entry.id() as usize];

@@ -50,11 +50,11 @@ pub fn chain<S: Sharing>(window: &Window<S>, from: u64, heap: u64) -> Count {
     for task in from + 1..from + TASKS {
         let next = submit(window, task, heap, &[last]);
         window.complete(last, &mut count);
-        window.advance(0, |_| {});
+        window.advance(0, |_, _| {});
         last = next;
     }
     window.complete(last, &mut count);
-    window.advance(0, |_| {});
+    window.advance(0, |_, _| {});
     count
 }
 
@@ -67,7 +67,7 @@ pub fn fan_out<S: Sharing>(window: &Window<S>, from: u64, fanout: u64) -> Count 
         let consumers = consumers.map(|task| submit(window, task, 0, &[producer])).collect::<Vec<_>>();
         window.complete(producer, &mut count);
         consumers.into_iter().for_each(|consumer| window.complete(consumer, &mut count));
-        window.advance(0, |_| {});
+        window.advance(0, |_, _| {});
     }
     count
 }

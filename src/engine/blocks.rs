@@ -2,6 +2,7 @@
 //! placed block starts.
 
 use super::jobs::Job;
+use super::mode::Mode;
 use super::virtual_time::{Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
@@ -13,7 +14,7 @@ use crate::window::{Slot, SlotRef, flag};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
-impl<P: Policy, O: Observer> Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Pickups that end now.
     #[inline]
     pub(super) fn collect_starts(&mut self) {
@@ -38,18 +39,29 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Step 2: every block that ends now becomes a job, by ascending worker.
     #[inline]
     pub(super) fn collect_ends(&mut self) {
-        let at_once = self.is_prompt && !self.has_faults && self.family.is_settled();
-        while let Some(leader) = self.ends.take(self.now) {
-            self.observer.block_ends(WorkerId(leader), self.now);
-            let crew = &self.floor.worker(leader).block.crew;
-            if crew.is_one() {
-                self.ledger.ended(leader, false);
-            } else {
-                for &id in crew.ids() {
-                    self.ledger.ended(id, self.floor.worker(id).clock < self.now);
+        let at_once = M::IS_FREE || self.is_prompt && !self.has_faults && self.family.is_settled();
+        self.ends.turn();
+        for word in 0..self.ends.n_words() {
+            for leader in self.ends.take(word) {
+                self.observer.block_ends(WorkerId(leader), self.now);
+                if self.has_costs() || !M::IS_USUAL {
+                    self.book_end(leader);
                 }
+                self.push(Job::Complete(leader), at_once);
             }
-            self.push(Job::Complete(leader), at_once);
+        }
+    }
+
+    /// The workers of a block that ends wait for its completion from now on.
+    #[inline]
+    fn book_end(&mut self, leader: u32) {
+        let crew = &self.floor.worker(leader).block.crew;
+        if crew.is_one() {
+            self.ledger.ended(leader, false);
+        } else {
+            for &id in crew.ids() {
+                self.ledger.ended(id, self.floor.worker(id).clock < self.now);
+            }
         }
     }
 
@@ -131,19 +143,17 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn complete_block(&mut self, leader: u32) {
         let worker = self.floor.worker(leader);
-        let (slot_ref, end) = (worker.block.slot, worker.block_end());
-        if self.has_costs {
-            self.tally.end_to_completed.record(self.now - end);
+        let slot_ref = worker.block.slot;
+        if self.has_costs() {
+            self.tally.end_to_completed.record(self.now - worker.block_end());
         }
-        if worker.block.crew.is_one() {
+        if M::IS_USUAL || worker.block.crew.is_one() {
             self.free(leader);
         } else {
             { worker.block.crew }.ids().iter().for_each(|&id| self.free(id));
         }
         let slot = self.window.slot(slot_ref);
-        let left = slot.job.to_finish.load(Relaxed) - 1;
-        slot.job.to_finish.store(left, Relaxed);
-        if left == 0 {
+        if M::IS_USUAL || slot.job.finish_block() {
             self.finish(slot_ref, slot, Some(leader));
         }
     }
@@ -157,18 +167,20 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
-        if task.job.has(flag::CANCELLED) {
+        if Self::MAY_FAIL && task.job.has(flag::CANCELLED) {
             self.withdraw(slot);
         }
         task.job.set(flag::ADMITTED);
-        let waits_for_nothing = task.fanin() == 1;
-        if waits_for_nothing {
+        if self.has_costs() && task.fanin() == 1 {
+            // It waits for nothing else.
             self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if task.count_down() == 0 {
             self.become_ready(slot, task, true);
-            self.follow_up();
-            self.obey();
+            if Self::MAY_FAIL {
+                self.follow_up();
+                self.obey();
+            }
         }
     }
 
@@ -176,12 +188,15 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     #[inline(always)]
     pub(super) fn start(&mut self, leader: u32) {
         let block = &self.floor.worker(leader).block;
-        let (slot_ref, index, is_one) = (block.slot, block.index, block.crew.is_one());
+        let (slot_ref, index) = (block.slot, if M::IS_USUAL { 0 } else { block.index });
+        let is_one = M::IS_USUAL || block.crew.is_one();
         let slot = self.window.slot(slot_ref);
-        let start = self.now + self.machine.worker.pickup;
+        let start = if M::IS_FREE { self.now } else { self.now + self.machine.worker.pickup };
         slot.start();
-        self.has_faults |= slot.job.has(flag::FAULT);
-        if self.has_costs {
+        if !M::IS_USUAL {
+            self.has_faults |= slot.job.has(flag::FAULT);
+        }
+        if self.has_costs() {
             let class = Class::from_bits(slot.job.class());
             if start == self.now {
                 self.ledger.block_started(class);
@@ -189,18 +204,23 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 self.pickups.push((start, class));
             }
         }
-        let times = &mut self.times[slot_ref as usize];
-        if index == 0 {
-            times.start = start;
-        }
-        self.tally.ready_to_start.record(start - times.ready);
+        let ready = if self.keeps_times() {
+            let times = &mut self.times[slot_ref as usize];
+            if index == 0 {
+                times.start = start;
+            }
+            times.ready
+        } else {
+            slot.take_note(start)
+        };
+        self.tally.ready_to_start.record(start - ready);
         self.tally.blocks += 1;
         let end = if is_one { self.run_on(leader, leader, slot, start) } else { self.run_crew(leader, slot, start) };
-        if index == 0 && !self.family.is_empty() {
+        if !M::IS_USUAL && index == 0 && !self.family.is_empty() {
             self.family.parent_started(slot.task(), start);
             self.release_children();
         }
-        self.ends.push(end, leader);
+        self.ends.push(self.now, end, leader);
         self.window.foresee_completion(slot);
     }
 
@@ -223,17 +243,17 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// A worker runs its part of the block that `leader` leads; returns when it ends.
     #[inline(always)]
     pub(super) fn run_on(&mut self, leader: u32, id: u32, slot: &Slot<Local>, start: u64) -> u64 {
-        let placed = self.floor.worker(leader).block.placed;
+        let placed = if M::IS_FREE { start } else { self.floor.worker(leader).block.placed };
         let worker = self.floor.worker_mut(id);
         let kind = worker.kind;
         let on_cube = kind == WorkerType::Cube;
-        let cycles = if on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
+        let cycles = if M::IS_USUAL || on_cube { slot.job.cycles.load(Relaxed) } else { slot.job.vector_cycles() };
         let end = start.saturating_add(cycles);
         let kernel = slot.job.kernel.load(Relaxed);
         worker.clock = end;
         self.ledger.runs(id, placed, start, end);
         self.tally.ran(kernel, cycles);
-        if kind == WorkerType::Any {
+        if !M::IS_USUAL && kind == WorkerType::Any {
             // It stands in for the type that the task asks for.
             self.work.add(own_type(slot.job.kind()).unwrap_or(kind), cycles);
         }
@@ -260,7 +280,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// The last block of a task is processed: the task is COMPLETED, unless the policy runs it again.
     #[inline(always)]
     pub(super) fn finish(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, worker: Option<u32>) {
-        let failed = slot.job.has(flag::FAULT);
+        let failed = !M::IS_USUAL && slot.job.has(flag::FAULT);
         if worker.is_none() {
             self.times[slot_ref as usize].start = self.now;
             self.family.parent_started(slot.task(), self.now);
@@ -281,10 +301,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
                 self.obey();
                 return;
             }
-        }
-        if worker.is_some() {
-            // The makespan is the end of a block, so a task without one does not end a path.
-            self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path_of(slot_ref));
         }
         if failed {
             self.tally.ended.failed += 1;

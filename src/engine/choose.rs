@@ -12,7 +12,7 @@ use crate::policy::orleans::Orleans;
 use crate::policy::predictive::Predictive;
 use crate::policy::ray::Ray;
 use crate::policy::{
-    Choice, Lifo, Name, Ordered, PerWorker, Plan, Policy, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
+    Choice, Lifo, Name, Ordered, PerWorker, Plan, Pto, QueueLimit, Random, Shortest, StaticList, Steal,
 };
 use crate::report::Report;
 use crate::workload::{Source, Symbols, Workload, WorkloadError};
@@ -28,12 +28,13 @@ pub fn simulate_with(
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     match choice.name {
-        // Compiled once more for the journal, so that reports slow a run down as little as possible.
+        // Compiled once more for the journal and for nobody, so that nothing slows the default policy down.
         Name::Pto if observer.watches() && observer.journal().is_some() => {
             let journal = observer.journal().expect("it was there just now");
             drive(workload, machine, Pto::new(QueueLimit::of(machine)), journal)
         }
-        Name::Pto => simulate_fast(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
+        Name::Pto if !observer.watches() => drive(workload, machine, Pto::new(QueueLimit::of(machine)), &mut ()),
+        Name::Pto => simulate_under(workload, machine, Pto::new(QueueLimit::of(machine)), observer),
         Name::CyberClassic => {
             let policy = Cyber::classic(choice.config.scheduler_conf.clone(), machine)?;
             simulate_under(workload, machine, policy, observer)
@@ -48,7 +49,7 @@ pub fn simulate_with(
         }
         Name::Bmf => {
             let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
-            simulate_fast(workload, machine, policy, observer)
+            simulate_under(workload, machine, policy, observer)
         }
         Name::Ray => {
             let policy = Ray::new(&choice.config.ray, workload, machine)?;
@@ -66,7 +67,7 @@ pub fn simulate_with(
         }
         Name::Static => {
             let policy = StaticList::new(plan(workload, machine)?, machine);
-            simulate_fast(workload, machine, policy, observer)
+            simulate_under(workload, machine, policy, observer)
         }
         Name::Lifo => simulate_under(workload, machine, Ordered::new(Lifo, machine), observer),
         Name::Random => {
@@ -77,32 +78,19 @@ pub fn simulate_with(
     }
 }
 
-/// As [`simulate_under`], compiled once more without any thought of an observer: for the default policy, because nothing must be
-/// faster, and for those that would cost more than twice as much otherwise.
-fn simulate_fast<P: Policy>(
-    workload: &dyn Workload,
-    machine: &Machine,
-    policy: P,
-    observer: &mut dyn Observer,
-) -> Result<Report, RunError> {
-    if observer.watches() {
-        return simulate_under(workload, machine, policy, observer);
-    }
-    drive(workload, machine, policy, &mut ())
-}
-
 /// The list schedule of a program: what `predictive` does with it when nothing is ever full.
 fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
     let outline = Outline::load(workload, machine)?;
-    if let Some(plan) = list_schedule(&outline, machine) {
-        return Ok(plan);
-    }
-    let n_tasks = outline.producers.n_tasks();
+    let outline = match list_schedule(outline, machine) {
+        Ok(plan) => return Ok(plan),
+        Err(outline) => outline,
+    };
+    let n_tasks = outline.n_tasks();
     let mut roomy = machine.clone();
     roomy.limits = Limits {
         window: (n_tasks as u64).next_power_of_two(),
         heap: 1 << 60,
-        deps: outline.producers.len() as u64,
+        deps: outline.n_edges() as u64,
         tensors: u64::MAX,
         ready: u64::MAX,
         rings: 1,

@@ -14,8 +14,9 @@ pub(super) struct Clerk {
     pub(super) since: u64,
 }
 
-/// What the orchestrator is doing.
+/// What the orchestrator is doing. It is looked at for every task, so its variants are told apart by one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub(super) enum Duty {
     /// About to read an operation.
     Read,

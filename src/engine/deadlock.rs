@@ -116,15 +116,12 @@ fn task_in<S: Sharing>(window: &Window<S>) -> impl Fn(SlotRef) -> TaskId + '_ {
 /// Tasks in flight that are linked to a producer, whatever its state.
 fn consumers<S: Sharing>(window: &Window<S>, producer: SlotRef) -> Vec<SlotRef> {
     let mut list = Vec::new();
-    for ring in 0..window.n_rings() {
-        for position in window.ring(ring).retired()..window.ring(ring).submitted() {
-            let slot = window.at(ring, position);
-            window.each_producer(slot, |other| {
-                if other == producer {
-                    list.push(slot);
-                }
-            });
-        }
+    for slot in window.tenants() {
+        window.each_producer(slot, |other| {
+            if other == producer {
+                list.push(slot);
+            }
+        });
     }
     list
 }

@@ -1,69 +1,90 @@
 //! When running blocks end: by cycle, and within a cycle by ascending worker.
 //!
-//! Blocks that end at the same cycle share a group, a set of workers, so that many of them cost one step of the queue of
-//! groups. A group that is not found among the recent ones is simply opened once more; groups of one cycle are joined when
-//! their time comes.
+//! A wheel has a place for each of the next cycles, and in it the workers whose block ends then, a bit each. Blocks that end
+//! later than the wheel reaches wait in a heap.
+//!
+//! ```text
+//! occupied   0 1 0 0 1 …      which places have workers, a bit each; a summary says which words of it are not 0
+//! wheel      · 5 · · 2,7 …    place of a cycle: its last bits
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Workers in a word of a group: most machines need one.
-const WORD: u32 = u128::BITS;
+/// Most places of the wheel.
+const PLACES: usize = 4096;
 
-/// How many groups are remembered by their cycle.
-const RECENT: usize = 64;
+/// Fewest places of the wheel, unless there are very many workers: most kernels take less.
+const FEW_PLACES: usize = 1024;
+
+/// Most words of the wheel: with very many workers it has fewer places.
+const WORDS: usize = 1 << 15;
+
+/// Places in a word of `occupied`, and workers in a word of the wheel.
+const WORD: usize = u64::BITS as usize;
 
 /// Ends to come.
 pub(crate) struct Ends {
-    /// Cycle of the first group, or the largest number when there is none.
+    /// The next cycle at which a block ends, or the largest number when none does.
     next: u64,
-    /// The first group.
-    first: u32,
-    /// Cycle and group of the others, packed, because numbers are compared faster than fields.
-    later: BinaryHeap<Reverse<u128>>,
-    /// The workers of every group, a bit each, in `width` words.
-    groups: Vec<u128>,
+    /// The wheel begins here: no end is earlier, and none on the wheel lies further away than it has places.
+    base: u64,
+    /// Number of places less one; a power of two less one.
+    mask: u64,
+    /// Words of a place.
     width: usize,
-    unused: Vec<u32>,
-    /// A group by its cycle; the cycle is the largest number where there is none.
-    recent: [(u64, u32); RECENT],
-    /// Workers whose block ends now and has not been taken: those of the word at hand, and the words of the group behind it.
-    due: u128,
-    /// The word behind the one at hand. When that is the last, the group is unused again.
-    due_word: usize,
-    due_group: u32,
-    /// Whether a block ends at the largest number, which is never reached.
+    wheel: Box<[u64]>,
+    occupied: [u64; PLACES / WORD],
+    summary: u64,
+    /// Cycle and worker of ends beyond the wheel, packed, because numbers are compared faster than fields.
+    later: BinaryHeap<Reverse<u128>>,
+    /// Whether a block beyond the wheel ends at the largest number, which is never reached.
     has_endless: bool,
 }
 
 impl Ends {
-    pub(crate) fn new(n_workers: usize) -> Ends {
-        let width = n_workers.div_ceil(WORD as usize).max(1);
+    /// No end yet. Ends are to be expected `pickup` cycles later than kernels alone would bring them.
+    pub(crate) fn new(n_workers: usize, pickup: u64) -> Ends {
+        let width = n_workers.div_ceil(WORD).max(1);
+        let reach = FEW_PLACES + pickup.min(PLACES as u64) as usize;
+        let places = reach.min(WORDS / width).next_power_of_two().clamp(WORD, PLACES);
         Ends {
             next: u64::MAX,
-            first: 0,
-            later: BinaryHeap::new(),
-            groups: Vec::new(),
+            base: 0,
+            mask: places as u64 - 1,
             width,
-            unused: Vec::new(),
-            recent: [(u64::MAX, 0); RECENT],
-            due: 0,
-            due_word: width,
-            due_group: 0,
+            wheel: vec![0; places * width].into(),
+            occupied: [0; PLACES / WORD],
+            summary: 0,
+            later: BinaryHeap::new(),
             has_endless: false,
         }
     }
 
-    /// The block that this worker leads ends at a cycle.
-    #[inline]
-    pub(crate) fn push(&mut self, end: u64, leader: u32) {
+    /// The block that this worker leads ends at a cycle. None ends before `now` any more.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, now: u64, end: u64, leader: u32) {
+        if end - self.base > self.mask {
+            self.base = now;
+            if end - now > self.mask {
+                return self.push_later(end, leader);
+            }
+        }
+        let place = (end & self.mask) as usize;
+        self.wheel[place * self.width + leader as usize / WORD] |= 1 << (leader as usize % WORD);
+        self.occupied[place / WORD % (PLACES / WORD)] |= 1 << (place % WORD);
+        self.summary |= 1 << (place / WORD % (PLACES / WORD));
+        self.next = self.next.min(end);
+    }
+
+    #[inline(never)]
+    fn push_later(&mut self, end: u64, leader: u32) {
         if end == u64::MAX {
             self.has_endless = true;
             return;
         }
-        let (cycle, group) = self.recent[place(end)];
-        let group = if cycle == end { group } else { self.open(end) };
-        self.groups[group as usize * self.width + (leader / WORD) as usize] |= 1 << (leader % WORD);
+        self.later.push(Reverse(u128::from(end) << 64 | u128::from(leader)));
+        self.next = self.next.min(end);
     }
 
     /// The next cycle at which a block ends, or the largest number.
@@ -72,100 +93,93 @@ impl Ends {
         self.next
     }
 
-    /// Whether a block never ends.
+    /// Whether a block never ends. The place of the largest number is the last one.
     pub(crate) fn has_endless(&self) -> bool {
-        self.has_endless
+        let last = self.mask as usize;
+        let is_on_wheel = self.base > u64::MAX - self.mask && self.occupied[last / WORD] >> (last % WORD) & 1 == 1;
+        self.has_endless || is_on_wheel
     }
 
-    /// The next worker whose block ends at `now`, ascending.
+    /// Turns to the next cycle at which a block ends. The workers are then to be taken, one word after the other.
     #[inline(always)]
-    pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
-        if self.due == 0 && (self.due_word == self.width && self.next != now || !self.turn_to_due(now)) {
+    pub(crate) fn turn(&mut self) {
+        self.base = self.next;
+        let place = (self.base & self.mask) as usize;
+        if !self.later.is_empty() {
+            self.join_later(place);
+        }
+        let word = place / WORD % (PLACES / WORD);
+        self.occupied[word] &= !(1 << (place % WORD));
+        self.summary &= !(u64::from(self.occupied[word] == 0) << word);
+        self.next = match self.later.peek() {
+            Some(&Reverse(key)) => self.next_on_wheel(place).min((key >> 64) as u64),
+            None => self.next_on_wheel(place),
+        };
+    }
+
+    /// Puts what waited beyond the wheel for the cycle turned to into its place.
+    #[inline(never)]
+    fn join_later(&mut self, place: usize) {
+        while let Some(&Reverse(key)) = self.later.peek()
+            && (key >> 64) as u64 == self.base
+        {
+            self.later.pop();
+            let leader = key as u32 as usize;
+            self.wheel[place * self.width + leader / WORD] |= 1 << (leader % WORD);
+        }
+    }
+
+    /// The first cycle behind the one turned to whose place is occupied.
+    #[inline(always)]
+    fn next_on_wheel(&self, place: usize) -> u64 {
+        let word = place / WORD % (PLACES / WORD);
+        let near = self.occupied[word] & (u64::MAX << (place % WORD));
+        let found = if near != 0 {
+            word * WORD + near.trailing_zeros() as usize
+        } else if self.summary == 0 {
+            return u64::MAX;
+        } else {
+            // The words behind it, and at last what lies before the place in its own word.
+            let ahead = self.summary.rotate_right(word as u32 + 1).trailing_zeros() as usize + 1;
+            let word = (word + ahead) % (PLACES / WORD);
+            word * WORD + self.occupied[word].trailing_zeros() as usize
+        };
+        self.base + ((found as u64).wrapping_sub(self.base) & self.mask)
+    }
+
+    /// How many words of workers a cycle has.
+    #[inline]
+    pub(crate) fn n_words(&self) -> usize {
+        self.width
+    }
+
+    /// The workers of a word whose block ends at the cycle turned to, ascending.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, word: usize) -> Due {
+        let place = (self.base & self.mask) as usize;
+        let bits = std::mem::take(&mut self.wheel[place * self.width + word]);
+        Due { bits, first: (word * WORD) as u32 }
+    }
+}
+
+/// Workers whose block ends now.
+pub(crate) struct Due {
+    bits: u64,
+    first: u32,
+}
+
+impl Iterator for Due {
+    type Item = u32;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        if self.bits == 0 {
             return None;
         }
-        let worker = (self.due_word as u32 - 1) * WORD + self.due.trailing_zeros();
-        self.due &= self.due - 1;
+        let worker = self.first + self.bits.trailing_zeros();
+        self.bits &= self.bits - 1;
         Some(worker)
     }
-
-    /// Goes on to the next word that has workers whose block ends at `now`; false if there is none.
-    #[inline(always)]
-    fn turn_to_due(&mut self, now: u64) -> bool {
-        while self.due == 0 {
-            if self.due_word == self.width {
-                if self.next != now {
-                    return false;
-                }
-                self.collect(now);
-            }
-            self.due = std::mem::take(&mut self.groups[self.due_group as usize * self.width + self.due_word]);
-            self.due_word += 1;
-            if self.due_word == self.width {
-                self.unused.push(self.due_group);
-            }
-        }
-        true
-    }
-
-    #[inline]
-    fn open(&mut self, end: u64) -> u32 {
-        let group = match self.unused.pop() {
-            Some(group) => group,
-            None => self.grow(),
-        };
-        self.recent[place(end)] = (end, group);
-        if end < self.next {
-            if self.next != u64::MAX {
-                self.later.push(Reverse(packed(self.next, self.first)));
-            }
-            (self.next, self.first) = (end, group);
-        } else {
-            self.later.push(Reverse(packed(end, group)));
-        }
-        group
-    }
-
-    #[cold]
-    fn grow(&mut self) -> u32 {
-        let group = self.groups.len() / self.width;
-        self.groups.resize(self.groups.len() + self.width, 0);
-        group as u32
-    }
-
-    /// Takes all groups of a cycle out of the queue and joins them.
-    #[inline]
-    fn collect(&mut self, now: u64) {
-        self.recent[place(now)].0 = u64::MAX;
-        (self.due_group, self.due_word) = (self.first, 0);
-        self.step();
-        while self.next == now {
-            for word in 0..self.width {
-                let workers = std::mem::take(&mut self.groups[self.first as usize * self.width + word]);
-                self.groups[self.due_group as usize * self.width + word] |= workers;
-            }
-            self.unused.push(self.first);
-            self.step();
-        }
-    }
-
-    /// The first group is out; the next one takes its place.
-    #[inline]
-    fn step(&mut self) {
-        (self.next, self.first) = match self.later.pop() {
-            Some(Reverse(key)) => ((key >> 64) as u64, key as u32),
-            None => (u64::MAX, 0),
-        };
-    }
-}
-
-#[inline]
-fn packed(end: u64, group: u32) -> u128 {
-    u128::from(end) << 64 | u128::from(group)
-}
-
-#[inline]
-fn place(end: u64) -> usize {
-    (end.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
 }
 
 #[cfg(test)]
@@ -173,35 +187,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_come_by_cycle_and_worker_however_many_groups_there_are() {
+    fn ends_come_by_cycle_and_worker_however_far_away_they_are() {
         let mut seed = 7_u64;
         let mut random = |below: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % below
         };
-        for (workers, span) in [(1, 3), (5, 2), (70, 200), (200, 5000)] {
-            let mut ends = Ends::new(workers);
+        for (workers, span) in [(1, 3), (5, 2), (70, 200), (64, 1000), (65, 1025), (200, 5000), (40_000, 70)] {
+            let mut ends = Ends::new(workers, if span > 1000 { 700 } else { 0 });
             let mut running = vec![None; workers];
             let mut now = 0;
-            for _ in 0..2000 {
+            for _ in 0..if workers > 1000 { 20 } else { 2000 } {
                 for (worker, running) in running.iter_mut().enumerate() {
                     if running.is_none() && random(2) == 0 {
                         let end = now + random(span);
                         *running = Some(end);
-                        ends.push(end, worker as u32);
+                        ends.push(now, end, worker as u32);
                     }
                 }
                 let next = running.iter().flatten().min().copied();
                 assert_eq!(ends.next(), next.unwrap_or(u64::MAX));
                 let Some(next) = next else { continue };
-                assert_eq!(ends.take(next.wrapping_sub(1)), None);
                 now = next;
                 let due: Vec<_> = (0..workers).filter(|&worker| running[worker] == Some(now)).collect();
-                for worker in due {
-                    assert_eq!(ends.take(now), Some(worker as u32));
-                    running[worker] = None;
-                }
-                assert_eq!(ends.take(now), None);
+                ends.turn();
+                let taken: Vec<_> =
+                    (0..ends.n_words()).flat_map(|word| ends.take(word)).map(|worker| worker as usize).collect();
+                assert_eq!(taken, due);
+                due.into_iter().for_each(|worker| running[worker] = None);
             }
         }
     }

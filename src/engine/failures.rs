@@ -1,5 +1,6 @@
 //! What happens to tasks that end badly, are dropped or will never run, and what a policy may ask for.
 
+use super::mode::Mode;
 use super::virtual_time::Sim;
 use super::{Cause, Observer};
 use crate::id::TaskId;
@@ -7,7 +8,7 @@ use crate::ledger::Class;
 use crate::policy::Policy;
 use crate::window::{Outcomes, SlotRef, flag};
 
-impl<P: Policy, O: Observer> Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// What is READY or runs is drained; nothing more is submitted, and what is not READY yet never runs.
     pub(super) fn shut_down(&mut self) {
         self.is_shut_down = true;
@@ -15,9 +16,14 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.notes.push(format!("shut down at {}: what was READY then has run, nothing else", self.now));
     }
 
-    /// Does what the policy asks for; true if tasks were dropped.
-    #[inline]
+    /// Does what the policy asks for, which is mostly nothing; true if tasks were dropped.
+    #[inline(always)]
     pub(super) fn obey(&mut self) -> bool {
+        self.policy.requests().is_some() && self.obey_requests()
+    }
+
+    #[cold]
+    fn obey_requests(&mut self) -> bool {
         let mut changed = false;
         while let Some(requests) = self.policy.requests() {
             self.notes.append(&mut requests.notes);

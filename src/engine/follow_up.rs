@@ -1,6 +1,7 @@
 //! What a change of the window leads to in virtual time.
 
 use super::jobs::Job;
+use super::mode::Mode;
 use super::virtual_time::Sim;
 use super::{JobKind, JobStep, Observer, Retired, SchedulerJob};
 use crate::id::TaskType;
@@ -8,6 +9,12 @@ use crate::ledger::Class;
 use crate::policy::{Policy, Ready};
 use crate::sync::Local;
 use crate::window::{Outcomes, Slot, SlotRef, flag};
+
+/// Whether blocks of a completed task ran. The makespan is the end of a block, so a task without one does not end a path.
+#[inline]
+pub(super) fn has_run(slot: &Slot<Local>) -> bool {
+    slot.job.kind() != TaskType::None && !slot.job.has(flag::CANCELLED)
+}
 
 /// What a change of the window leaves to do.
 #[derive(Default)]
@@ -20,7 +27,7 @@ pub(super) struct Lists {
     pub(super) advancing: u64,
 }
 
-impl<P: Policy, O: Observer> Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Completes a task and follows up what that leads to.
     #[inline(always)]
     pub(super) fn complete(&mut self, slot: SlotRef) {
@@ -30,7 +37,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     #[inline(always)]
     fn mark_completed(&mut self, slot: SlotRef) {
-        if self.observer.watches() {
+        if self.observer.heeds_ends() {
             self.observer.completed(self.window.slot(slot).task(), self.now);
         }
         self.window.complete(slot, self);
@@ -39,30 +46,51 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Does what the last changes of the window left to do.
     #[inline(always)]
     pub(super) fn follow_up(&mut self) {
-        while let Some(slot) = self.lists.cancelled.pop() {
+        while Self::MAY_FAIL
+            && let Some(slot) = self.lists.cancelled.pop()
+        {
             self.mark_completed(slot);
         }
+        if M::IS_FREE {
+            // There is one ring.
+            if std::mem::take(&mut self.lists.advancing) != 0 {
+                self.advance(0);
+            }
+        }
+        if !M::IS_FREE && self.lists.advancing != 0 {
+            self.advance_several();
+        }
+        while Self::MAY_FAIL
+            && let Some(slot) = self.lists.dropped.pop()
+        {
+            self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
+        }
+    }
+
+    #[inline(never)]
+    fn advance_several(&mut self) {
         while self.lists.advancing != 0 {
             let ring = self.lists.advancing.trailing_zeros();
             self.lists.advancing &= self.lists.advancing - 1;
             self.advance(ring);
         }
-        while let Some(slot) = self.lists.dropped.pop() {
-            self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
-        }
     }
 
     /// Retires what was consumed at the end of a ring.
-    #[inline(never)]
+    #[inline(always)]
     fn advance(&mut self, ring: u32) {
         // Many tasks may have been reserved since the last one retired: looking now is enough for all of them.
         self.tally.look_at(self.window, ring);
-        let Sim { window, observer, now, .. } = self;
-        let watches = observer.watches();
-        window.advance(ring, |slot| {
-            if watches {
+        let Sim { window, observer, now, tally, orchestrator, .. } = self;
+        let heeds = observer.heeds_ends();
+        let longest = &mut tally.critical_path;
+        window.advance(ring, |slot, task| {
+            if M::IS_USUAL || has_run(task) {
+                *longest = orchestrator.path_of(slot).max(*longest);
+            }
+            if heeds {
                 let heap_tail = window.ring(ring).heap_tail();
-                observer.retired(&Retired { task: window.slot(slot).task(), ring, heap_tail }, *now);
+                observer.retired(&Retired { task: task.task(), ring, heap_tail }, *now);
             }
         });
         observer.occupied(ring, window, *now);
@@ -71,24 +99,29 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// The last thing a task waited for is done, which was its own admission or not.
     #[inline(always)]
     pub(super) fn become_ready(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, by_admission: bool) {
-        let times = &mut self.times[slot_ref as usize];
-        times.ready = self.now;
+        let submit = if self.keeps_times() {
+            let times = &mut self.times[slot_ref as usize];
+            times.ready = self.now;
+            times.submit
+        } else {
+            slot.take_note(self.now)
+        };
         let kind = slot.job.kind();
         let class = Class::from_bits(slot.job.class());
         self.ledger.ready(class);
-        if slot.job.has(flag::CANCELLED) {
+        if Self::MAY_FAIL && slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
             self.lists.cancelled.push(slot_ref);
             return;
         }
-        if self.is_shut_down {
+        if !M::IS_USUAL && self.is_shut_down {
             self.policy.on_cancel(slot_ref, slot.task(), self.now);
             self.lists.dropped.push(slot_ref);
             return;
         }
-        self.tally.submit_to_ready.record(self.now - times.submit);
+        self.tally.submit_to_ready.record(self.now - submit);
         self.observer.ready(slot.task(), slot_ref, kind, self.now);
-        if kind == TaskType::None {
+        if !M::IS_USUAL && kind == TaskType::None {
             self.ledger.all_placed(class);
             if self.observer.watches() {
                 let job = SchedulerJob { kind: JobKind::Complete, slot: slot_ref, task: slot.task(), worker: None };
@@ -104,7 +137,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     }
 }
 
-impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Outcomes for Sim<'_, P, O, M> {
     #[inline(always)]
     fn ready(&mut self, slot: SlotRef) {
         self.become_ready(slot, self.window.slot(slot), false);
@@ -113,7 +146,7 @@ impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
     #[inline]
     fn unblocked(&mut self, slot: SlotRef) {
         let job = &self.window.slot(slot).job;
-        if !job.has(flag::ADMITTED) {
+        if self.has_costs() && !job.has(flag::ADMITTED) {
             self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }
@@ -125,8 +158,9 @@ impl<P: Policy, O: Observer> Outcomes for Sim<'_, P, O> {
         if self.observer.watches() {
             self.observer.consumed(self.window.slot(slot).task(), self.now);
         }
-        if self.window.is_oldest(slot) {
-            self.lists.advancing |= 1 << self.window.ring_of(slot);
+        let ring = if M::IS_FREE { 0 } else { self.window.ring_of(slot) };
+        if self.window.is_first(ring, slot) {
+            self.lists.advancing |= 1 << ring;
         }
     }
 }

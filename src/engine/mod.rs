@@ -11,6 +11,7 @@ use crate::report::{Deadlock, Outcome, Report, WorkerReport};
 use crate::sync::Local;
 use crate::window::{SlotRef, Window};
 use crate::workload::{Symbols, Workload};
+use mode::{General, Mode, Plain, Usual};
 use virtual_time::Sim;
 
 pub use events::{JobKind, JobStep, Phase, Placed, SchedulerJob};
@@ -29,6 +30,7 @@ mod family;
 mod follow_up;
 mod jobs;
 pub mod journal;
+mod mode;
 mod submission;
 mod tally;
 mod tell;
@@ -82,33 +84,87 @@ pub fn simulate_under<P: Policy>(
     observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
     let mut observer = observer;
-    let observers = if observer.watches() { std::slice::from_mut(&mut observer) } else { &mut [] };
-    drive(workload, machine, policy, &mut Watch(observers))
+    if !observer.watches() {
+        return drive_alone(workload, machine, policy);
+    }
+    let (window, mut watch) = (window_of(machine)?, Watch(std::slice::from_mut(&mut observer)));
+    let mut sim = set_up(workload, machine, policy, &window, &mut watch)?;
+    run_on(&mut sim)?;
+    finish(sim, workload)
 }
 
-/// Drives a run to its end.
+/// Drives a run to its end, in the narrowest mode as long as that goes. Compiled for every pair of policy and observer.
 fn drive<P: Policy, O: Observer>(
     workload: &dyn Workload,
     machine: &Machine,
     policy: P,
     observer: &mut O,
 ) -> Result<Report, RunError> {
+    let window = window_of(machine)?;
+    let mut sim = set_up(workload, machine, policy, &window, observer)?;
+    let mut is_over = false;
+    if sim.is_plain() {
+        let mut plain = sim.turn_into::<Plain, O>(|observer| observer);
+        is_over = run_on(&mut plain)?;
+        sim = plain.turn_into(|observer| observer);
+    } else if sim.is_usual() {
+        let mut usual = sim.turn_into::<Usual, O>(|observer| observer);
+        is_over = run_on(&mut usual)?;
+        sim = usual.turn_into(|observer| observer);
+    }
+    if !is_over {
+        run_on(&mut sim)?;
+    }
+    finish(sim, workload)
+}
+
+/// The same with nobody to tell. What leaves the narrowest mode goes on in the engine that is compiled for any observer, so that it
+/// is not compiled once more.
+fn drive_alone<P: Policy>(workload: &dyn Workload, machine: &Machine, policy: P) -> Result<Report, RunError> {
+    let (window, mut nobody, mut none) = (window_of(machine)?, (), Watch(&mut []));
+    let sim = set_up(workload, machine, policy, &window, &mut nobody)?;
+    let mut is_over = false;
+    let mut sim: Sim<'_, P, Watch<'_, '_>, General> = if sim.is_plain() {
+        let mut plain = sim.turn_into::<Plain, ()>(|observer| observer);
+        is_over = run_on(&mut plain)?;
+        plain.turn_into(|()| &mut none)
+    } else {
+        sim.turn_into(|()| &mut none)
+    };
+    if !is_over {
+        run_on(&mut sim)?;
+    }
+    finish(sim, workload)
+}
+
+/// The window of a machine that virtual time can run.
+fn window_of(machine: &Machine) -> Result<Window<Local>, RunError> {
     if machine.scheduler.threads == 0 {
         let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
         return Err(machine.refuse(&["scheduler.threads"], message).into());
     }
+    Ok(Window::new(&machine.limits, machine.rules.fanout_order))
+}
+
+/// A run before its first instant.
+fn set_up<'a, P: Policy, O: Observer>(
+    workload: &dyn Workload,
+    machine: &'a Machine,
+    policy: P,
+    window: &'a Window<Local>,
+    observer: &'a mut O,
+) -> Result<Sim<'a, P, O, General>, RunError> {
     let table = Table::load(&machine.kernels)?;
     let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
-    let window = Window::new(&machine.limits, machine.rules.fanout_order);
-    let mut sim = Sim::new(machine, &window, orchestrator, policy, observer).with_controls(workload.controls()?);
-    if let Err(error) = sim.run() {
-        if let RunError::TooLarge { .. } = error {
-            // What could be seen before the run comes first.
-            sim.orchestrator.validate_rest()?;
-        }
-        return Err(error);
-    }
-    sim.tell_end();
+    Ok(Sim::new(machine, window, orchestrator, policy, observer).with_controls(workload.controls()?))
+}
+
+/// Closes the books of a run and puts its report together.
+fn finish<P: Policy, O: Observer>(
+    mut sim: Sim<'_, P, O, General>,
+    workload: &dyn Workload,
+) -> Result<Report, RunError> {
+    sim.close()?;
     let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
     let n_tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
@@ -119,8 +175,25 @@ fn drive<P: Policy, O: Observer>(
     Ok(report)
 }
 
+/// Runs in one mode as far as that goes; true if nothing is left to happen.
+fn run_on<P: Policy, O: Observer, M: Mode>(sim: &mut Sim<'_, P, O, M>) -> Result<bool, RunError> {
+    if let Err(error) = sim.run() {
+        if let RunError::TooLarge { .. } = error {
+            // What could be seen before the run comes first.
+            sim.orchestrator.validate_rest()?;
+        }
+        return Err(error);
+    }
+    sim.move_notes();
+    Ok(!sim.leaves_mode)
+}
+
 /// Puts the numbers of a finished run together.
-fn report<P: Policy, O: Observer>(mut sim: Sim<'_, P, O>, workload: String, deadlock: Option<Deadlock>) -> Report {
+fn report<P: Policy, O: Observer>(
+    mut sim: Sim<'_, P, O, General>,
+    workload: String,
+    deadlock: Option<Deadlock>,
+) -> Report {
     let (machine, makespan) = (sim.machine, sim.ledger.makespan());
     let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
     let workers = kinds.zip(sim.ledger.close()).enumerate().map(|(id, (kind, (accounts, blocks)))| WorkerReport {
@@ -200,6 +273,12 @@ pub trait Observer {
     #[inline]
     fn heeds(&self, step: JobStep) -> bool {
         let _ = step;
+        self.watches()
+    }
+
+    /// Whether it looks at completions and retirements.
+    #[inline]
+    fn heeds_ends(&self) -> bool {
         self.watches()
     }
 
@@ -382,6 +461,11 @@ impl Observer for Watch<'_, '_> {
     #[inline]
     fn heeds(&self, step: JobStep) -> bool {
         self.0.iter().any(|observer| observer.heeds(step))
+    }
+
+    #[inline]
+    fn heeds_ends(&self) -> bool {
+        self.0.iter().any(|observer| observer.heeds_ends())
     }
 
     pass_on! {

@@ -4,16 +4,18 @@ use super::adaptive::Adaptive;
 use super::clerk::{Action, Duty};
 use super::deadlock::name_of;
 use super::jobs::Job;
+use super::mode::Mode;
 use super::tally::longest_part;
 use super::virtual_time::Sim;
 use super::{Observer, RunError};
 use crate::id::TaskId;
 use crate::ledger::{Class, Supply};
-use crate::orchestrator::Step;
+use crate::orchestrator::{Published, Step};
 use crate::policy::{Policy, Submission};
-use crate::window::{Refusal, Resource, SlotRef, State, flag};
+use crate::sync::Local;
+use crate::window::{Refusal, Resource, Slot, SlotRef, State, flag};
 
-impl<P: Policy, O: Observer> Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
     pub(super) fn widen(&mut self) -> bool {
         let is_blocked = self.clerk.stage() == Duty::Blocked(Resource::Window);
@@ -32,13 +34,18 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
 
     #[inline(never)]
     fn work(&mut self) -> Result<bool, RunError> {
-        if self.is_shut_down {
+        if !M::IS_USUAL && self.is_shut_down {
             return self.wind_up();
         }
         let mut changed = false;
         while self.clerk.due() <= self.now {
             match self.clerk.stage() {
                 Duty::Read => match self.orchestrator.read()? {
+                    Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
+                        self.turn(Duty::Wait(self.orchestrator.task.submit_at.max(self.now)));
+                        self.leaves_mode = true;
+                        break;
+                    }
                     Step::Submit if self.orchestrator.task.submit_at > self.now => {
                         self.turn(Duty::Wait(self.orchestrator.task.submit_at));
                     }
@@ -95,18 +102,19 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
     #[inline(always)]
     pub(super) fn reserve(&mut self) -> Result<bool, RunError> {
-        let is_too_narrow = self.adaptive.is_some() && self.is_too_narrow();
+        let is_too_narrow = !M::IS_USUAL && self.adaptive.is_some() && self.is_too_narrow();
+        if (M::IS_FREE || self.is_submitting_free) && !is_too_narrow && self.submit_at_once()? {
+            return Ok(true);
+        }
         let reserved = if is_too_narrow {
             Err(Refusal::Full(Resource::Window))
-        } else if self.is_submitting_free {
-            self.orchestrator.try_reserve_linked(self.window)
         } else {
             self.orchestrator.try_reserve(self.window)
         };
         match reserved {
             Ok((slot, needs)) => {
                 let costs = &self.machine.orchestrator;
-                let cost = if self.is_submitting_free {
+                let cost = if M::IS_FREE || self.is_submitting_free {
                     0
                 } else {
                     costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps))
@@ -127,7 +135,7 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
     /// Acts after a cost; true if that is at once.
     #[inline(always)]
     pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
-        if cost > 0 {
+        if !M::IS_FREE && cost > 0 {
             self.turn(Duty::Pay(self.now.saturating_add(cost), action));
             return Ok(false);
         }
@@ -154,19 +162,52 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
         self.follow_up();
     }
 
+    /// Submits the task at hand if it is simple and there is room for it.
     #[inline(always)]
-    pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
+    fn submit_at_once(&mut self) -> Result<bool, RunError> {
+        let (cycles, first) = self.path_part();
+        let Some((slot_ref, slot, edges)) = self.orchestrator.try_submit(self.window, cycles, first) else {
+            return Ok(false);
+        };
+        self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
+        self.ledger.supply(Supply::Working);
+        if self.clerk.stage() != Duty::Read {
+            self.turn(Duty::Read);
+        }
+        self.announce(slot_ref, slot, Published { edges: edges.into(), path: 0, cancelled: None })?;
+        Ok(true)
+    }
+
+    /// What the task at hand adds to a path through it, and what comes before the first of a path.
+    #[inline(always)]
+    fn path_part(&self) -> (u64, u64) {
         let (kind, cost) = self.orchestrator.resolved;
         let cycles = longest_part(&self.orchestrator.task, kind, cost);
-        let first = if self.orchestrator.is_root() { self.path_costs.first } else { 0 };
-        let published =
-            self.orchestrator.publish(self.window, slot_ref, first.saturating_add(self.path_costs.of(cycles)));
+        if M::IS_FREE { (cycles.unwrap_or(0), 0) } else { (self.path_costs.of(cycles), self.path_costs.first) }
+    }
+
+    #[inline(always)]
+    pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
+        let (cycles, first) = self.path_part();
+        let first = if self.orchestrator.is_root() { first } else { 0 };
+        let published = self.orchestrator.publish(self.window, slot_ref, first.saturating_add(cycles));
+        self.announce(slot_ref, self.window.slot(slot_ref), published)
+    }
+
+    /// A task was published: tells everybody and has it admitted.
+    #[inline(always)]
+    fn announce(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, published: Published) -> Result<(), RunError> {
         self.tally.edges += published.edges;
-        let line = self.orchestrator.line().unwrap_or(0);
-        let times = &mut self.times[slot_ref as usize];
-        (times.submit, times.start, times.line) = (self.now, self.now, line);
-        let slot = self.window.slot(slot_ref);
-        let task = slot.task();
+        if self.keeps_times() {
+            let times = &mut self.times[slot_ref as usize];
+            (times.submit, times.start) = (self.now, self.now);
+        } else {
+            slot.take_note(self.now);
+        }
+        if let Some(line) = self.orchestrator.line() {
+            self.times[slot_ref as usize].line = line;
+        }
+        let (kind, task) = (self.orchestrator.resolved.0, slot.task());
         if P::READS_SUBMISSIONS {
             let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
             let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
@@ -175,15 +216,18 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             }
         }
         self.observer.submitted(task, slot_ref, self.window, self.now);
-        let orphan = self.orchestrator.task.parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
-        self.ledger.submitted(Class::from_bits(slot.job.class()), slot.fanin() == 1);
-        let spoilt_by = published.cancelled.or(orphan);
+        let parent = if M::IS_USUAL { None } else { self.orchestrator.task.parent };
+        let orphan = parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
+        let admitting = self.has_costs() && slot.fanin() == 1;
+        self.ledger.submitted(Class::from_bits(slot.job.class()), admitting);
+        let spoilt_by = if Self::MAY_FAIL { published.cancelled.or(orphan) } else { None };
         if let Some(cause) = spoilt_by {
             self.mark_cancelled(slot_ref, cause);
         }
         // What never runs is consumed at its admission, which must not come before the tasks behind it are linked.
         // Nor must it come before that of a child that is about to be released.
-        let at_once = self.is_prompt && spoilt_by.is_none() && !self.is_shut_down && self.family.is_settled();
+        let is_settled = M::IS_USUAL || !self.is_shut_down && self.family.is_settled();
+        let at_once = (M::IS_FREE || self.is_prompt) && spoilt_by.is_none() && is_settled;
         self.push(Job::Admit(slot_ref), at_once);
         Ok(())
     }

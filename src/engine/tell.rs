@@ -2,12 +2,13 @@
 
 use super::clerk::Duty;
 use super::jobs::Job;
+use super::mode::Mode;
 use super::virtual_time::Sim;
 use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
 use crate::id::WorkerId;
 use crate::policy::Policy;
 
-impl<P: Policy, O: Observer> Sim<'_, P, O> {
+impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Queues a job for the scheduler, or does it `at_once`.
     #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
@@ -54,11 +55,6 @@ impl<P: Policy, O: Observer> Sim<'_, P, O> {
             let placed = Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
             self.observer.placed(&placed, self.now);
         }
-    }
-
-    /// Tells the observer that the run is over.
-    pub(super) fn tell_end(&mut self) {
-        self.observer.finished(self.orchestrator.source().symbols(), self.now);
     }
 
     /// The orchestrator takes up another duty.

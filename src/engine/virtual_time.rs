@@ -11,8 +11,9 @@ use super::clerk::{Action, Clerk, Duty};
 use super::deadlock::{Scene, explain, name_of};
 use super::ends::Ends;
 use super::family::Family;
-use super::follow_up::Lists;
+use super::follow_up::{Lists, has_run};
 use super::jobs::{Job, Jobs};
+use super::mode::Mode;
 use super::tally::{PathCosts, Tally, Work};
 use super::{Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
@@ -24,13 +25,14 @@ use crate::orchestrator::Orchestrator;
 use crate::policy::{Halt, Policy, Stage};
 use crate::report::Deadlock;
 use crate::sync::Local;
-use crate::window::{NONE, Outcomes, SlotRef, Window, zeroed};
+use crate::window::{NONE, Outcomes, SlotRef, State, Window, zeroed};
 use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::marker::PhantomData;
 
 /// A run in progress.
-pub(super) struct Sim<'a, P, O> {
+pub(super) struct Sim<'a, P, O, M> {
     pub(super) machine: &'a Machine,
     pub(super) window: &'a Window<Local>,
     pub(super) orchestrator: Orchestrator,
@@ -72,6 +74,9 @@ pub(super) struct Sim<'a, P, O> {
     pub(super) is_submitting_free: bool,
     /// The program has had no timed commands, parents or MIX blocks so far: some steps of an instant have nothing to do.
     pub(super) is_usual: bool,
+    /// The task at hand is one that this mode does not know.
+    pub(super) leaves_mode: bool,
+    pub(super) mode: PhantomData<M>,
 }
 
 /// Moments of the task in a slot.
@@ -86,7 +91,7 @@ pub(super) struct Times {
     pub(super) line: u64,
 }
 
-impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
+impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
     pub(super) fn new(
         machine: &'a Machine,
         window: &'a Window<Local>,
@@ -114,7 +119,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             now: 0,
             floor,
             observer,
-            ends: Ends::new(machine.workers.total() as usize),
+            ends: Ends::new(machine.workers.total() as usize, machine.worker.pickup),
             parts: BinaryHeap::new(),
             pickups: Fifo::default(),
             times: zeroed(window.n_slots()),
@@ -132,6 +137,8 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
             has_costs,
             is_submitting_free: machine.orchestrator.submit == 0 && machine.orchestrator.per_edge == 0,
             is_usual: true,
+            leaves_mode: false,
+            mode: PhantomData,
         }
     }
 
@@ -145,34 +152,48 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         self
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until nothing is left to happen, or the mode is to be left.
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.instant()?;
+            if M::IS_USUAL && self.leaves_mode {
+                return Ok(());
+            }
             let next = match self.next_event() {
                 None if self.widen() || self.is_rescued() => continue,
                 None => self.next_timer(),
                 Some(event) => Some(self.next_timer().map_or(event, |timer| timer.min(event))),
             };
-            let Some(next) = next else {
-                self.check_clock()?;
-                break;
-            };
+            let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.ledger.advance(next);
             self.now = next;
         }
+    }
+
+    /// The run is over: books what is still open and tells the observer.
+    pub(super) fn close(&mut self) -> Result<(), RunError> {
+        self.check_clock()?;
         // What is still there never retires.
-        (0..self.window.n_rings()).for_each(|ring| self.tally.look_at(self.window, ring));
+        for ring in 0..self.window.n_rings() {
+            self.tally.look_at(self.window, ring);
+        }
+        for slot in self.window.tenants() {
+            let task = self.window.slot(slot);
+            if task.state() >= State::Completed && has_run(task) {
+                self.tally.critical_path = self.tally.critical_path.max(self.orchestrator.path_of(slot));
+            }
+        }
         let since = self.clerk.since;
         if let Some(phase) = self.clerk.close(self.now) {
             self.observer.orchestrator(phase, since, self.now);
         }
+        self.observer.finished(self.orchestrator.source().symbols(), self.now);
         Ok(())
     }
 
     /// Sums of cycles stop at 2^64 − 1, a moment that is never reached: whatever waits for it is an error.
-    pub(super) fn check_clock(&self) -> Result<(), RunError> {
+    fn check_clock(&self) -> Result<(), RunError> {
         let endless = self.floor.workers().iter().find(|worker| !worker.is_free && worker.block_end() == u64::MAX);
         let ended_by = endless.filter(|_| self.ends.has_endless()).map(|worker| worker.block.slot);
         let slot = ended_by
@@ -198,25 +219,33 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     #[inline]
     pub(super) fn instant(&mut self) -> Result<(), RunError> {
         loop {
-            if !self.is_usual {
+            if self.is_unusual() {
                 self.control();
                 self.collect_parts();
             }
-            if self.has_costs {
+            if self.has_costs() {
                 self.collect_starts();
             }
             if self.ends.next() == self.now {
                 self.collect_ends();
             }
-            if !self.is_usual {
+            if self.is_unusual() {
                 self.release_children();
             }
-            while self.jobs.next_end() == self.now {
+            while !M::IS_FREE && self.jobs.next_end() == self.now {
                 let job = self.jobs.finish(self.now);
                 self.take_effect(job);
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
-            while (self.take_jobs() | self.orchestrate()?) && !self.is_due() && !self.is_settled() {}
+            loop {
+                let changed = self.take_jobs() | self.orchestrate()?;
+                if M::IS_USUAL && self.leaves_mode {
+                    return Ok(());
+                }
+                if !changed || self.is_due() || self.is_settled() {
+                    break;
+                }
+            }
             if !self.is_due() && !self.hand_out() && !self.is_due() {
                 return Ok(());
             }
@@ -226,7 +255,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Whether a block has started that ends now, or a child is to be released now.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.ends.next() == self.now || !self.is_usual && self.is_due_unusually()
+        self.ends.next() == self.now || self.is_unusual() && self.is_due_unusually()
     }
 
     /// Whether a part of a MIX block ends now or a child is to be released now.
@@ -238,13 +267,13 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// Whether the scheduler has nothing to do that could help the orchestrator.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
-        self.is_prompt && self.jobs.is_empty()
+        Self::NEVER_QUEUES || self.is_prompt && self.jobs.is_empty()
     }
 
     /// Step 4: free threads take jobs; true if any of them took effect at once.
     #[inline]
     pub(super) fn take_jobs(&mut self) -> bool {
-        if self.jobs.is_empty() {
+        if Self::NEVER_QUEUES || self.jobs.is_empty() {
             return false;
         }
         let mut changed = false;
@@ -257,16 +286,19 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
     /// The next moment at which anything can happen, timers of the policy aside.
     #[inline]
     pub(super) fn next_event(&self) -> Option<u64> {
-        let mut next = self.ends.next().min(self.jobs.next_end());
+        let mut next = self.ends.next();
+        if !M::IS_FREE {
+            next = next.min(self.jobs.next_end());
+        }
         if self.clerk.due() > self.now {
             next = next.min(self.clerk.due());
         }
-        if self.has_costs
+        if self.has_costs()
             && let Some(&(start, _)) = self.pickups.front()
         {
             next = next.min(start);
         }
-        if !self.is_usual {
+        if self.is_unusual() {
             next = next.min(self.next_unusual_event());
         }
         (next != u64::MAX).then_some(next)
@@ -284,7 +316,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
 
     #[inline]
     pub(super) fn next_timer(&self) -> Option<u64> {
-        if self.halt.is_some() { None } else { self.policy.next_timer() }
+        if self.is_halted() { None } else { self.policy.next_timer() }
     }
 
     /// Asks the policy, when nothing else can happen and work is left, whether it can get the run going again.
@@ -348,7 +380,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         {
             changed = self.policy.on_timer(self.now) | self.obey();
         }
-        if self.halt.is_some() {
+        if self.is_halted() {
             return changed;
         }
         let Sim { window, floor, ledger, placed, .. } = self;
@@ -358,7 +390,7 @@ impl<'a, P: Policy, O: Observer> Sim<'a, P, O> {
         if self.placed.is_empty() {
             return changed;
         }
-        let (at_once, is_childless) = (self.is_settled(), self.family.is_unused());
+        let (at_once, is_childless) = (self.is_settled(), M::IS_USUAL || self.family.is_unused());
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
             self.tell_placed(leader);

@@ -20,7 +20,7 @@ pub struct Adjacency<N> {
 pub type Producers = Adjacency<u32>;
 
 /// How a task stands in a list.
-pub trait Number: Copy {
+pub trait Number: Copy + PartialEq {
     /// A task.
     fn of(task: TaskId) -> Self;
     /// Which task it is.
@@ -47,6 +47,13 @@ impl Number for u32 {
     }
 }
 
+impl<N> Default for Adjacency<N> {
+    /// No lists yet.
+    fn default() -> Adjacency<N> {
+        Adjacency { first: vec![0], tasks: Vec::new() }
+    }
+}
+
 impl Producers {
     /// Reads a whole program as [`super::Graph::load`] does, and shows every task as the orchestrator has it at hand, with its
     /// producers. All names come with it.
@@ -58,9 +65,8 @@ impl Producers {
         machine: &Machine,
         mut show: impl FnMut(&Orchestrator, &[u32]),
     ) -> Result<(Producers, Symbols), RunError> {
-        let (survey, n_tasks) = super::open(workload, machine)?;
-        let (mut producers, mut tasks) = (Adjacency::new(n_tasks), Vec::new());
-        let symbols = super::read(survey, &mut tasks, |orchestrator, _, found| {
+        let (mut producers, mut tasks) = (Adjacency::default(), Vec::new());
+        let symbols = super::read(workload, machine, &mut tasks, |orchestrator, _, found| {
             show(orchestrator, &found[producers.end_list(found.len())..]);
         })?;
         Ok((producers.with(tasks), symbols))
@@ -90,13 +96,6 @@ impl<N> Adjacency<N> {
 }
 
 impl<N: Number> Adjacency<N> {
-    /// No lists yet, and room for those of so many tasks.
-    pub(super) fn new(n_tasks: usize) -> Adjacency<N> {
-        let mut first = Vec::with_capacity(n_tasks + 1);
-        first.push(0);
-        Adjacency { first, tasks: Vec::new() }
-    }
-
     /// The next list ends where so many tasks stand in all lists; gives where it begins.
     #[inline]
     pub(super) fn end_list(&mut self, n_listed: usize) -> usize {
@@ -151,16 +150,6 @@ impl<N: Number> Adjacency<N> {
         }
         first.pop();
         Adjacency { first, tasks }
-    }
-
-    /// For every task in how many lists it stands.
-    #[must_use]
-    pub fn counts(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.n_tasks()];
-        for task in &self.tasks {
-            counts[task.index()] += 1;
-        }
-        counts
     }
 
     /// If these are producers: for every task its own `span` and, `hop` apart, the largest rank of its consumers.

@@ -11,7 +11,8 @@ use crate::config::{Limits, Machine, Workers};
 use crate::error::RunError;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::kernel::{Costs, Table};
-use crate::orchestrator::{Orchestrator, Step, Survey};
+use crate::large;
+use crate::orchestrator::{Orchestrator, Step};
 use crate::workload::{Cost, Operation, Submit, Symbols, Units, Workload};
 use std::sync::OnceLock;
 
@@ -83,9 +84,8 @@ impl Graph {
     /// # Errors
     /// When the program cannot be read or asks for what the machine can never give.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
-        let (survey, n_tasks) = open(workload, machine)?;
-        let (mut tasks, mut producers, mut edges) = (Vec::with_capacity(n_tasks), Adjacency::new(n_tasks), Vec::new());
-        let symbols = read(survey, &mut edges, |orchestrator, depth, found| {
+        let (mut tasks, mut producers, mut edges) = (Vec::new(), Adjacency::default(), Vec::new());
+        let symbols = read(workload, machine, &mut edges, |orchestrator, depth, found| {
             tasks.push(Task::at_hand(orchestrator, depth));
             producers.end_list(found.len());
         })?;
@@ -177,8 +177,8 @@ impl Longest {
     #[inline]
     fn add(&mut self, cycles: u64, Before(longest, before): Before) {
         assert!(self.ends.len() < NONE as usize, "so many tasks take more than all memory");
-        self.ends.push(longest.saturating_add(cycles));
-        self.before.push(before);
+        large::push(&mut self.ends, longest.saturating_add(cycles));
+        large::push(&mut self.before, before);
     }
 
     /// The path, once all tasks are there. It is turned round where it stands, so that it takes no more room than before.
@@ -213,13 +213,58 @@ impl LongestPath {
     }
 }
 
-/// The longest path of a program, found while it is read: 20 bytes a task instead of the whole graph.
+/// The longest path of a program, found while it is read: 13 bytes a task instead of the whole graph, and 12 more for one with a
+/// name of its own.
 pub struct StaticPath {
     longest: LongestPath,
-    /// By task, its own name and its kernel; [`NONE`] where there is none.
-    names: Vec<[u32; 2]>,
+    labels: Labels,
     /// Names of tasks and kernels.
     pub symbols: Symbols,
+}
+
+/// By task, its own name and its kernel; [`NONE`] where there is none. Most tasks have no name and one of a few kernels.
+#[derive(Default)]
+struct Labels {
+    /// The first few that are different.
+    few: Vec<Label>,
+    /// By task, which of them it is, or [`OTHER`].
+    which: Vec<u8>,
+    /// The others, by task.
+    others: Vec<(u32, Label)>,
+}
+
+type Label = [u32; 2];
+
+const MOST_FEW: usize = 16;
+const OTHER: u8 = u8::MAX;
+
+impl Labels {
+    /// The label of the next task.
+    #[inline]
+    fn push(&mut self, label: Label) {
+        let known = self.few.iter().position(|few| *few == label);
+        let which = known.map_or_else(|| self.add(label), |known| known as u8);
+        large::push(&mut self.which, which);
+    }
+
+    fn add(&mut self, label: Label) -> u8 {
+        if self.few.len() < MOST_FEW {
+            self.few.push(label);
+            return self.few.len() as u8 - 1;
+        }
+        large::push(&mut self.others, (self.which.len() as u32, label));
+        OTHER
+    }
+
+    fn of(&self, task: u32) -> Label {
+        match self.which[task as usize] {
+            OTHER => {
+                let place = self.others.binary_search_by_key(&task, |other| other.0);
+                self.others[place.expect("it is among the others")].1
+            }
+            which => self.few[which as usize],
+        }
+    }
 }
 
 /// A task of a static path.
@@ -243,7 +288,7 @@ impl StaticPath {
     /// # Errors
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
-        let (mut reader, mut longest, mut names) = (reader(workload, machine)?, Longest::default(), Vec::new());
+        let (mut reader, mut longest, mut labels) = (reader(workload, machine)?, Longest::default(), Labels::default());
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
         loop {
             let mut before = Before::default();
@@ -253,12 +298,12 @@ impl StaticPath {
                 Step::Submit => {
                     let task = Task::at_hand(&reader, 0);
                     longest.add(task.cycles(), before);
-                    names.push([number(task.name), number(task.kernel)]);
+                    labels.push([number(task.name), number(task.kernel)]);
                 }
             }
         }
         let symbols = reader.source().symbols().clone();
-        Ok(StaticPath { longest: longest.path(), names, symbols })
+        Ok(StaticPath { longest: longest.path(), labels, symbols })
     }
 
     /// Its tasks, first to last.
@@ -266,16 +311,10 @@ impl StaticPath {
         let symbol = |number: u32| (number != NONE).then_some(Symbol(number));
         let mut clock = 0;
         self.longest.tasks().map(move |(task, to)| {
-            let [name, kernel] = self.names[task.0 as usize].map(symbol);
+            let [name, kernel] = self.labels.of(task.0 as u32).map(symbol);
             PathTask { task, name, kernel, from: std::mem::replace(&mut clock, to), to }
         })
     }
-}
-
-/// A program to be read by the hazards of `machine`, whatever its window; and how many tasks it has.
-fn open(workload: &dyn Workload, machine: &Machine) -> Result<(Survey, usize), RunError> {
-    let n_tasks = count_tasks(workload)?;
-    Ok((Survey::new(reader(workload, machine)?, n_tasks), n_tasks as usize))
 }
 
 /// An orchestrator that has no window to fill.
@@ -285,21 +324,81 @@ fn reader(workload: &dyn Workload, machine: &Machine) -> Result<Orchestrator, Ru
     Ok(Orchestrator::new(workload.open()?, Costs::new(&table), &machine))
 }
 
-/// Reads a whole program; its producers are added to `found` before `show` is given a task, with the scopes open. Returns all
-/// names.
-fn read<N: Number>(
-    mut survey: Survey,
+/// Reads a whole program by the hazards of `machine`, whatever its window. The producers of a task are added to `found`, each once,
+/// before `show` is given the task, with the scopes open. Returns all names.
+pub(crate) fn read<N: Number>(
+    workload: &dyn Workload,
+    machine: &Machine,
+    found: &mut Vec<N>,
+    show: impl FnMut(&Orchestrator, u32, &mut Vec<N>),
+) -> Result<Symbols, RunError> {
+    // What is wrong with the program itself comes before what is wrong with it on this machine.
+    read_tasks(workload, machine, found, show).map_err(|error| count_tasks(workload).err().unwrap_or(error))
+}
+
+fn read_tasks<N: Number>(
+    workload: &dyn Workload,
+    machine: &Machine,
     found: &mut Vec<N>,
     mut show: impl FnMut(&Orchestrator, u32, &mut Vec<N>),
 ) -> Result<Symbols, RunError> {
-    let mut depth = 0;
+    let (mut reader, mut depth, mut repeats) = (reader(workload, machine)?, 0, Repeats::default());
+    check_number(reader.source().n_tasks().unwrap_or(0));
     loop {
-        match survey.read(|producer| found.push(N::of(producer)))? {
-            Step::Done => return Ok(survey.orchestrator.source().symbols().clone()),
+        let (begin, consumer, mut beyond) = (found.len(), reader.next_task(), 0);
+        let step = reader.survey(|producer| {
+            // Mostly they come in order, and then none of them comes again.
+            if producer.0 >= beyond {
+                beyond = producer.0 + 1;
+            } else if repeats.is_repeated(&found[begin..], producer, consumer) {
+                return;
+            }
+            found.push(N::of(producer));
+        })?;
+        match step {
+            Step::Done => break,
             Step::ScopeBegin => depth += 1,
             Step::ScopeEnd => depth -= 1,
-            Step::Submit => show(&survey.orchestrator, depth, found),
+            Step::Submit => show(&reader, depth, found),
         }
+    }
+    check_number(reader.next_task().0);
+    Ok(reader.source().symbols().clone())
+}
+
+/// Tasks are known by numbers of 32 bits here.
+fn check_number(n_tasks: u64) {
+    assert!(n_tasks < u32::MAX.into(), "so many tasks take more than all memory");
+}
+
+/// Finds out whether a producer is listed already: by looking through a short list, by marks when it gets long.
+#[derive(Default)]
+struct Repeats {
+    /// By task: one more than the last task with a long list that depends on it.
+    marks: Vec<u32>,
+}
+
+impl Repeats {
+    #[inline]
+    fn is_repeated<N: Number>(&mut self, listed: &[N], producer: TaskId, consumer: TaskId) -> bool {
+        const SHORT: usize = 8;
+        if listed.len() <= SHORT {
+            return listed.iter().any(|&other| other == N::of(producer));
+        }
+        self.is_marked(listed, producer, consumer)
+    }
+
+    /// Marks those of the list that are not marked yet, and looks whether that marks the producer.
+    #[inline(never)]
+    fn is_marked<N: Number>(&mut self, listed: &[N], producer: TaskId, consumer: TaskId) -> bool {
+        let mark = consumer.0 as u32 + 1;
+        self.marks.resize(consumer.0 as usize, 0);
+        for task in listed.iter().rev() {
+            if std::mem::replace(&mut self.marks[task.index()], mark) == mark {
+                break;
+            }
+        }
+        self.marks[producer.0 as usize] == mark
     }
 }
 

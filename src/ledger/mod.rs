@@ -7,7 +7,7 @@ mod class;
 
 pub use class::Class;
 
-use crate::id::{TaskType, WorkerType};
+use crate::id::WorkerType;
 use crate::report::Accounts;
 use crate::window::Resource;
 use class::{N_CLASSES, classes_of};
@@ -47,8 +47,6 @@ struct Crowd {
     ready: u64,
     /// Blocks placed but not started.
     starting: u64,
-    /// Whether any of this changed since it was looked at.
-    changed: bool,
 }
 
 impl Crowd {
@@ -59,7 +57,6 @@ impl Crowd {
             admitting: self.admitting + other.admitting,
             ready: self.ready + other.ready,
             starting: self.starting + other.starting,
-            changed: true,
         }
     }
 
@@ -152,7 +149,7 @@ struct Book {
     idle: Sums,
     /// When its last block ended.
     ended_at: u64,
-    /// Whether time passed between the end of its last block and its completion; the next two hold only then.
+    /// Whether time passed between the end of its last block and its completion that is not booked yet; then the next two hold it.
     waited: bool,
     /// `completing` sums at the end of its last block.
     ended: Sums,
@@ -173,11 +170,12 @@ pub struct Ledger {
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     supply: Supply,
+    /// The account of a worker for which there is no task.
+    nothing: usize,
     /// Types of which there are workers.
     present: Vec<WorkerType>,
-    /// Whether anything changed that idle workers may wait for since time moved on, and whether it was the supply.
+    /// Whether anything changed that idle workers may wait for since time moved on.
     changed: bool,
-    supply_changed: bool,
     sums: [TypeSums; 5],
     /// The sums when time passed the makespan known then.
     at_makespan: [TypeSums; 5],
@@ -199,13 +197,13 @@ impl Ledger {
             has_mix: false,
             has_costs,
             supply: Supply::Working,
+            nothing: ORCHESTRATOR,
             sums: Default::default(),
             at_makespan: Default::default(),
             noted: None,
             books: kinds.into_iter().map(Book::new).collect(),
             present,
             changed: true,
-            supply_changed: true,
         }
     }
 
@@ -213,9 +211,7 @@ impl Ledger {
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
         self.changed = true;
-        let crowd = &mut self.crowds[class.index()];
-        crowd.changed = true;
-        crowd
+        &mut self.crowds[class.index()]
     }
 
     /// End of the last block so far.
@@ -228,18 +224,22 @@ impl Ledger {
     pub fn supply(&mut self, supply: Supply) {
         if supply != self.supply {
             self.supply = supply;
-            (self.changed, self.supply_changed) = (true, true);
+            self.changed = true;
+            self.nothing = match supply {
+                Supply::Blocked(resource) => FULL + resource as usize,
+                Supply::Working => ORCHESTRATOR,
+                Supply::Done => DRAINED,
+            };
         }
     }
 
-    /// A task was published; `admitting` if it waits for nothing but its admission.
+    /// A task was published; `admitting` if it waits for nothing but its admission and anything takes time.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
         self.has_mix |= class.is_mix();
-        let has_costs = self.has_costs;
         let crowd = self.crowd(class);
         crowd.pending += 1;
-        crowd.admitting += u64::from(admitting && has_costs);
+        crowd.admitting += u64::from(admitting);
     }
 
     /// A task waits for nothing but its admission any more.
@@ -352,8 +352,13 @@ impl Ledger {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if self.has_costs && self.now > book.ended_at {
-            sums.completing.note(&mut book.completed, self.now);
-            book.waited = true;
+            if self.now <= self.makespan {
+                sums.completing.book(&mut book.idle, book.ended_at, &book.ended, self.now);
+            } else {
+                // Perhaps the accounts end before this moment.
+                sums.completing.note(&mut book.completed, self.now);
+                book.waited = true;
+            }
         }
         sums.free.note(&mut book.freed, self.now);
         book.freed_at = self.now;
@@ -378,34 +383,24 @@ impl Ledger {
     /// What idle workers wait for has changed, perhaps.
     #[inline(always)]
     fn turn(&mut self) {
-        let supply_changed = std::mem::take(&mut self.supply_changed);
         self.changed = false;
-        let nothing = match self.supply {
-            Supply::Blocked(resource) => FULL + resource as usize,
-            Supply::Working => ORCHESTRATOR,
-            Supply::Done => DRAINED,
-        };
         for index in 0..self.present.len() {
             let kind = self.present[index];
-            let mut several;
-            let crowd = match kind {
-                WorkerType::Cube if !self.has_mix => &mut self.crowds[TaskType::Cube as usize],
-                WorkerType::Vector if !self.has_mix => &mut self.crowds[TaskType::Vector as usize],
-                _ => {
-                    several = self.crowd_of_several(kind);
-                    &mut several
-                }
+            let several;
+            let crowd = if kind == WorkerType::Any || self.has_mix {
+                several = self.crowd_of_several(kind);
+                &several
+            } else {
+                // Task types are MIX and then the types of workers in their order.
+                &self.crowds[kind as usize + 1]
             };
-            if !std::mem::take(&mut crowd.changed) && !supply_changed {
-                continue;
-            }
             let sums = &mut self.sums[kind as usize];
             if self.has_costs {
-                let (free, completing) = crowd.causes(nothing);
+                let (free, completing) = crowd.causes(self.nothing);
                 sums.free.turn(free, self.now);
                 sums.completing.turn(completing, self.now);
             } else {
-                sums.free.turn(crowd.cause(nothing), self.now);
+                sums.free.turn(crowd.cause(self.nothing), self.now);
             }
         }
     }

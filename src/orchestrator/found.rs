@@ -4,7 +4,7 @@ use super::segments::Access;
 use super::{Orchestrator, each_conflict};
 use crate::id::TaskId;
 use crate::sync::Sharing;
-use crate::window::{HeapPiece, Linked, NONE, Needs, Slot, SlotRef, Window, flag};
+use crate::window::{Linked, NONE, Slot, SlotRef, Window, flag};
 use std::collections::BTreeSet;
 
 /// A task that another one depends on, and where it lived when that was found.
@@ -58,7 +58,7 @@ impl Orchestrator {
         if S::SHARED {
             self.gone.clear();
         }
-        (self.path, self.edges, self.poisoned) = (0, 0, false);
+        (self.path, self.poisoned) = (0, false);
         if !self.task.deps.is_empty() {
             self.find_named(window);
         }
@@ -80,73 +80,71 @@ impl Orchestrator {
     #[inline(never)]
     fn find_named<S: Sharing>(&mut self, window: &Window<S>) {
         let mut producers = std::mem::take(&mut self.producers);
-        self.each_named(window, |producer, _| producers.push(producer));
+        self.each_named(window, true, |producer, _| producers.push(producer));
         self.producers = producers;
         if !self.bad.is_empty() {
             self.poisoned = self.task.deps.iter().any(|dep| self.bad.contains(dep));
         }
     }
 
-    /// Visits the producers named by id that are not consumed, each once. The path of one is known as long as its slot has no other
-    /// tenant.
+    /// Visits the producers named by id that are not consumed, each once if it `marks` them. The path of one is known as long as its
+    /// slot has no other tenant.
     #[inline(always)]
-    fn each_named<S: Sharing>(&mut self, window: &Window<S>, mut visit: impl FnMut(Producer, &Slot<S>)) {
+    fn each_named<S: Sharing>(&mut self, window: &Window<S>, marks: bool, mut visit: impl FnMut(Producer, &Slot<S>)) {
         let Orchestrator { task, gone, paths, homes, next, .. } = self;
         let mut path = 0;
         for &task in &task.deps {
-            let home = if homes.is_empty() {
-                window.only_home(task)
-            } else {
-                // With several rings a task must be searched for, unless its id says where to look.
-                let slot = homes[task.0 as usize & (homes.len() - 1)];
-                if window.slot(slot).task() == task { Some(slot) } else { window.last_home(task) }
-            };
-            let Some(slot) = home else {
-                if S::SHARED {
-                    gone.push(Producer { task, slot: NONE });
-                }
-                continue;
-            };
+            // With several rings a task must be searched for, unless its id says where to look.
+            let place =
+                if homes.is_empty() { window.at(0, task.0) } else { homes[task.0 as usize & (homes.len() - 1)] };
+            let (mut slot, mut from) = (place, window.slot(place));
+            if from.task() != task {
+                let home = if homes.is_empty() { None } else { window.last_home(task) };
+                let Some(home) = home else {
+                    if S::SHARED {
+                        gone.push(Producer { task, slot: NONE });
+                    }
+                    continue;
+                };
+                (slot, from) = (home, window.slot(home));
+            }
             path = path.max(paths[slot as usize]);
-            let from = window.slot(slot);
             if from.is_consumed() {
                 if S::SHARED {
                     gone.push(Producer { task, slot });
                 }
-            } else if from.mark(*next) {
+            } else if !marks || from.mark(*next) {
                 visit(Producer { task, slot }, from);
             }
         }
         self.path = path;
     }
 
-    /// Whether the task at hand can be linked in one go when it is reserved: its producers are named, none of them can have ended
-    /// badly, and there are entries for all of them.
-    #[inline]
-    pub(super) fn is_linkable<S: Sharing>(&self, window: &Window<S>) -> bool {
-        !self.is_found
-            && !self.has_regions
-            && self.bad.is_empty()
-            && window.has_entries(self.ring, self.task.deps.len())
-    }
-
-    /// Takes what the task at hand needs, which is there, and links it to the producers that it names.
+    /// Submits the task at hand in one go, if its producers are named, none of them can have ended badly, and a slot and entries for
+    /// them are all it needs and there. Only where one thread does everything and submitting takes no time. `cycles` is what it adds
+    /// to its path, `first` what comes before the first of a path.
     #[inline(always)]
-    pub(super) fn reserve_linked<S: Sharing>(
+    pub fn try_submit<'w, S: Sharing>(
         &mut self,
-        window: &Window<S>,
-        piece: Option<HeapPiece>,
-    ) -> (SlotRef, Needs) {
-        // The slot may still tell the path of a producer, so it is taken after that was asked for.
-        let mut links = window.links_ahead(self.ring);
-        self.each_named(window, |producer, from| {
+        window: &'w Window<S>,
+        cycles: u64,
+        first: u64,
+    ) -> Option<(SlotRef, &'w Slot<S>, u32)> {
+        if !self.is_simple || self.is_found || !self.bad.is_empty() {
+            return None;
+        }
+        let mut newcomer = window.newcomer(self.ring, self.task.deps.len())?;
+        let has_several = self.task.deps.len() > 1;
+        self.each_named(window, has_several, |producer, from| {
             // What ended badly would be known by name.
-            let _ = links.link(producer.slot, from);
+            let _ = newcomer.link(producer.slot, from);
         });
-        let needs = Needs { deps: links.linked().into(), ..self.needs };
-        let slot = window.take_checked(self.ring, self.next, &needs, piece, self.holds());
-        self.edges = links.finish();
-        (slot, needs)
+        let first = if self.path == 0 { first } else { 0 };
+        let path = self.path.saturating_add(first.saturating_add(cycles));
+        // The slot may still tell the path of a producer, so it is taken after that was asked for.
+        let (slot_ref, slot, edges) = newcomer.take(self.next, self.holds());
+        self.enter(window, slot_ref, slot, path);
+        Some((slot_ref, slot, edges))
     }
 
     /// Adds the producers that follow from what the task at hand reads and writes.

@@ -9,7 +9,6 @@ mod survey;
 mod tensor_map;
 
 pub use scope::Scope;
-pub use survey::Survey;
 
 use crate::config::{Hazards, Machine, ScopeHold};
 use crate::error::RunError;
@@ -18,7 +17,7 @@ use crate::kernel::Costs;
 use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::Sharing;
-use crate::window::{Needs, Refusal, Resource, SlotRef, Window};
+use crate::window::{Needs, Refusal, Resource, Slot, SlotRef, Window};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
 use found::Producer;
 use segments::Access;
@@ -43,6 +42,8 @@ pub struct Orchestrator {
     needs: Needs,
     /// Whether the task at hand reads, writes or allocates anything.
     has_regions: bool,
+    /// Whether it has neither regions nor a piece of the heap.
+    is_simple: bool,
     /// Whether its producers were looked for. That is left until there is a slot for it.
     is_found: bool,
     /// Line of the operation at hand, if the program has lines.
@@ -53,8 +54,6 @@ pub struct Orchestrator {
     /// Where there are several rings: the slot of a recent task, by the last bits of its id.
     homes: Vec<SlotRef>,
     path: u64,
-    /// Edges of the task at hand, if it was linked when it was reserved.
-    edges: u32,
     poisoned: bool,
     /// Tasks that ended badly; what depends on them never runs.
     bad: BTreeSet<TaskId>,
@@ -113,11 +112,11 @@ impl Orchestrator {
             gone: Vec::new(),
             needs: Needs::default(),
             has_regions: false,
+            is_simple: false,
             is_found: false,
             paths: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
             homes: vec![0; if machine.limits.rings > 1 { machine.limits.window as usize } else { 0 }],
             path: 0,
-            edges: 0,
             poisoned: false,
             bad: BTreeSet::new(),
             next: TaskId(0),
@@ -174,16 +173,17 @@ impl Orchestrator {
     #[inline(always)]
     pub fn read(&mut self) -> Result<Step, RunError> {
         loop {
-            match self.next_operation()? {
-                None => return Ok(Step::Done),
+            let operation = self.next_operation()?;
+            if let Some(Operation::Submit) = operation {
+                self.resolve()?;
+                self.is_found = false;
+                return Ok(Step::Submit);
+            }
+            match operation {
+                None | Some(Operation::Submit) => return Ok(Step::Done),
                 Some(Operation::Buffer { buffer, .. }) => self.map.bind(buffer),
                 Some(Operation::ScopeBegin) => return Ok(Step::ScopeBegin),
                 Some(Operation::ScopeEnd) => return Ok(Step::ScopeEnd),
-                Some(Operation::Submit) => {
-                    self.resolve()?;
-                    self.is_found = false;
-                    return Ok(Step::Submit);
-                }
             }
         }
     }
@@ -201,17 +201,30 @@ impl Orchestrator {
     #[inline(always)]
     fn resolve(&mut self) -> Result<(), RunError> {
         let task = &self.task;
-        let is_full = self.rules.machine.rules.hazards == Hazards::Full;
-        let written = task.writes.len() + task.updates.len() + task.allocates.len();
-        let read = if is_full { task.reads.len() } else { 0 };
-        let heap = if task.allocates.is_empty() && task.out_bytes == 0 { 0 } else { task.heap_bytes() };
-        self.needs = Needs { heap, deps: 0, tensors: (written + read) as u64 };
-        self.has_regions = written + task.reads.len() > 0;
+        self.is_simple = task.is_simple();
+        self.has_regions = false;
+        self.needs = Needs::default();
+        if !self.is_simple {
+            let written = task.writes.len() + task.updates.len() + task.allocates.len();
+            let is_full = self.rules.machine.rules.hazards == Hazards::Full;
+            let read = if is_full { task.reads.len() } else { 0 };
+            self.needs = Needs { heap: task.heap_bytes(), deps: 0, tensors: (written + read) as u64 };
+            self.has_regions = written + task.reads.len() > 0;
+        }
+        let heap = self.needs.heap;
         self.resolved = match self.costs.recall(task, heap) {
             Some((kind, cycles)) => (kind, Cost::Cycles(cycles)),
             None => self.look_up()?,
         };
         self.settle_type()
+    }
+
+    /// Whether the task at hand has one block, runs on one worker, has no parent and does not fail.
+    #[inline(always)]
+    pub fn is_usual(&self) -> bool {
+        let task = &self.task;
+        let is_single = task.blocks == 1 && !matches!(self.resolved.0, TaskType::Mix | TaskType::None);
+        is_single && !(task.sync_start | task.fault) && task.parent.is_none()
     }
 
     #[inline(never)]
@@ -345,21 +358,6 @@ impl Orchestrator {
         Ok((slot, needs))
     }
 
-    /// As [`Orchestrator::try_reserve`] where a task is published as soon as it is reserved and one thread does everything: links
-    /// the task to its producers, too, if that is simple.
-    ///
-    /// # Errors
-    /// As [`Orchestrator::try_reserve`].
-    #[inline(always)]
-    pub fn try_reserve_linked<S: Sharing>(&mut self, window: &Window<S>) -> Result<(SlotRef, Needs), Refusal> {
-        if window.is_full(self.ring) || !self.is_linkable(window) {
-            return self.try_reserve(window);
-        }
-        let piece = window.check(self.ring, &self.needs)?;
-        self.producers.clear();
-        Ok(self.reserve_linked(window, piece))
-    }
-
     /// How many scopes hold the task at hand.
     #[inline]
     fn holds(&self) -> u32 {
@@ -392,30 +390,35 @@ impl Orchestrator {
     /// Describes and links the task at hand and moves on; `cycles` is what it adds to its path.
     #[inline(always)]
     pub fn publish<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, cycles: u64) -> Published {
-        let slot = window.slot(slot_ref);
-        let task = &self.task;
-        let (kind, cost) = self.resolved;
-        // Publishing, by the admission that follows, makes all of it visible.
-        slot.job.describe(task, kind, cost, Class::of(kind, task.units).bits());
         let path = self.path.saturating_add(cycles);
-        let mut published = Published { edges: self.edges.into(), path, cancelled: None };
+        let mut published = Published { edges: 0, path, cancelled: None };
         if !self.producers.is_empty() {
             (published.edges, published.cancelled) = self.link_producers(window, slot_ref);
         }
         if self.poisoned && published.cancelled.is_none() {
             published.cancelled = self.bad_producer();
         }
+        let task = self.next;
+        self.enter(window, slot_ref, window.slot(slot_ref), path);
+        if self.has_regions {
+            self.register(window, Access { task, slot: slot_ref, path });
+        }
+        published
+    }
+
+    /// Describes the task at hand in its slot, notes its path, hands it to its scope and moves on.
+    #[inline(always)]
+    fn enter<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, slot: &Slot<S>, path: u64) {
+        let (kind, cost) = self.resolved;
+        // Publishing, by the admission that follows, makes all of it visible.
+        slot.job.describe(&self.task, kind, cost, Class::of(kind, self.task.units).bits());
         self.paths[slot_ref as usize] = path;
         if !self.homes.is_empty() {
             let place = self.next.0 as usize & (self.homes.len() - 1);
             self.homes[place] = slot_ref;
         }
         self.join_scope(window, slot_ref);
-        if self.has_regions {
-            self.register(window, Access { task: self.next, slot: slot_ref, path });
-        }
         self.next.0 += 1;
-        published
     }
 
     /// Producers of the last task published that it did not have to wait for, and where they lived. Only where threads share the

@@ -7,44 +7,6 @@ use crate::id::TaskId;
 use crate::window::NONE;
 use crate::workload::Operation;
 
-/// A program being read.
-pub struct Survey {
-    /// Its task at hand.
-    pub orchestrator: Orchestrator,
-    /// By task: one more than the last task that depends on it.
-    marks: Vec<u32>,
-}
-
-impl Survey {
-    /// At the first operation of a program of `n_tasks` tasks.
-    #[must_use]
-    pub fn new(orchestrator: Orchestrator, n_tasks: u64) -> Survey {
-        assert!(n_tasks < u32::MAX.into(), "so many tasks take more than all memory");
-        Survey { orchestrator, marks: Vec::with_capacity(n_tasks as usize) }
-    }
-
-    /// Reads the next operation. A task's cost and type are settled, and its producers are given to `add`, each once and in the
-    /// order in which they are found.
-    ///
-    /// # Errors
-    /// As [`Orchestrator::read`].
-    #[inline]
-    pub fn read(&mut self, mut add: impl FnMut(TaskId)) -> Result<Step, RunError> {
-        let Survey { orchestrator, marks } = self;
-        let mark = orchestrator.next.0 as u32 + 1;
-        let step = orchestrator.survey(|producer| {
-            if std::mem::replace(&mut marks[producer.0 as usize], mark) != mark {
-                add(producer);
-            }
-        })?;
-        if step == Step::Submit {
-            // Room that is first read and then written would be given by the system twice.
-            marks.push(0);
-        }
-        Ok(step)
-    }
-}
-
 impl Orchestrator {
     /// Reads the next operation as if nothing were ever consumed. A task's cost and type are settled, and `found` is told its
     /// producers, some more than once.

@@ -8,22 +8,62 @@ use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
 use crate::error::RunError;
-use crate::graph::{Producers, Task};
-use crate::id::TaskType;
-use crate::machine::{Floor, own_type};
+use crate::graph::{self, Task};
+use crate::id::WorkerType;
+use crate::machine::own_type;
+use crate::window::prefetch;
 use crate::workload::{Submit, Workload};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What a list schedule knows of a program.
 pub struct Outline {
-    /// Dependencies.
-    pub producers: Producers,
-    consumers: Producers,
+    /// One more than there are tasks: the last one marks where lists end.
+    tasks: Vec<Sketch>,
+    /// The consumers of all tasks, one list after the other, each ascending.
+    consumers: Vec<u32>,
     /// By task, the rank by which `predictive` chooses.
     pub ranks: Vec<u64>,
-    cycles: Vec<u64>,
-    kinds: Vec<TaskType>,
     /// Whether every task is one block on one worker that waits for its producers only.
     is_plain: bool,
+}
+
+/// What a list schedule knows of a task.
+#[derive(Default)]
+struct Sketch {
+    /// Cycles above [`KIND_BITS`] bits that hold the number of its type.
+    work: u64,
+    /// Producers that have not ended.
+    waits_for: u32,
+    /// Where its consumers begin; how many it has, while the program is read.
+    first: u32,
+}
+
+/// Bits that hold the type of a task.
+const KIND_BITS: u32 = 8;
+
+/// So many cycles or more are too many for a list schedule.
+const MOST_CYCLES: u64 = 1 << (u64::BITS - KIND_BITS);
+
+impl Sketch {
+    /// A task without consumers.
+    #[inline]
+    fn new(task: &Task, n_producers: usize) -> Sketch {
+        // Ranks do not hold as many cycles as fit here.
+        let cycles = task.cycles().min(MOST_CYCLES - 1);
+        Sketch { work: cycles << KIND_BITS | task.kind as u64, waits_for: n_producers as u32, first: 0 }
+    }
+
+    #[inline]
+    fn cycles(&self) -> u64 {
+        self.work >> KIND_BITS
+    }
+
+    /// The number of its type.
+    #[inline]
+    fn kind(&self) -> usize {
+        (self.work & ((1 << KIND_BITS) - 1)) as usize
+    }
 }
 
 impl Outline {
@@ -32,16 +72,61 @@ impl Outline {
     /// # Errors
     /// When the program cannot be read.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Outline, RunError> {
-        let (mut cycles, mut kinds, mut is_plain) = (Vec::new(), Vec::new(), true);
-        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
+        let (mut tasks, mut producers, mut is_plain): (Vec<Sketch>, _, _) = (Vec::new(), Vec::new(), true);
+        let mut n_edges = 0;
+        graph::read(workload, machine, &mut producers, |orchestrator, _, found| {
+            let own = &found[n_edges..];
+            own.iter().for_each(|&producer: &u32| tasks[producer as usize].first += 1);
             let task = Task::at_hand(orchestrator, 0);
-            cycles.push(task.cycles());
-            kinds.push(task.kind);
+            tasks.push(Sketch::new(&task, own.len()));
             is_plain &= own_type(task.kind).is_some() && is_plain_submit(&orchestrator.task);
+            is_plain &= task.cycles() < MOST_CYCLES;
+            n_edges = found.len();
         })?;
-        let consumers = producers.reversed();
-        let ranks = predictive::ranks(&producers, &cycles, |task| consumers.of(task).len() as u32);
-        Ok(Outline { producers, consumers, ranks, cycles, kinds, is_plain })
+        assert!(u32::try_from(n_edges).is_ok(), "so many dependencies take more than all memory");
+        tasks.push(Sketch::default());
+        let mut outline = Outline { tasks, consumers: vec![0; n_edges], ranks: Vec::new(), is_plain };
+        outline.turn_round(&producers);
+        Ok(outline)
+    }
+
+    /// Number of tasks.
+    #[must_use]
+    pub fn n_tasks(&self) -> usize {
+        self.tasks.len() - 1
+    }
+
+    /// Number of dependencies.
+    #[must_use]
+    pub fn n_edges(&self) -> usize {
+        self.consumers.len()
+    }
+
+    /// Finds consumers and ranks from the producers of all tasks, one list after the other. Last task to first, because a rank
+    /// follows from those of the consumers.
+    fn turn_round(&mut self, producers: &[u32]) {
+        let mut end = 0;
+        for task in &mut self.tasks {
+            end += task.first;
+            task.first = end;
+        }
+        self.ranks = vec![0; self.n_tasks()];
+        let mut left = producers;
+        for task in (0..self.ranks.len()).rev() {
+            // All its consumers are entered, and those of the next task.
+            let n_consumers = self.tasks[task + 1].first - self.tasks[task].first;
+            let path = self.tasks[task].cycles().saturating_add(self.ranks[task]).min(predictive::LONGEST);
+            self.ranks[task] = predictive::rank(path, n_consumers);
+            let own;
+            (left, own) = left.split_at(left.len() - self.tasks[task].waits_for as usize);
+            for &producer in own {
+                let behind = &mut self.ranks[producer as usize];
+                *behind = (*behind).max(path);
+                let place = &mut self.tasks[producer as usize].first;
+                *place -= 1;
+                self.consumers[*place as usize] = task as u32;
+            }
+        }
     }
 }
 
@@ -66,96 +151,110 @@ fn is_free_of_costs(machine: &Machine) -> bool {
     costs.iter().all(|&cost| cost == 0)
 }
 
-/// The list schedule of a plain program on a machine without costs; of another nothing.
-#[must_use]
-pub fn list_schedule(outline: &Outline, machine: &Machine) -> Option<Plan> {
+/// The list schedule of a plain program on a machine without costs.
+///
+/// # Errors
+/// The outline of a program or for a machine that this does not hold for.
+pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outline> {
     if !outline.is_plain || !is_free_of_costs(machine) {
-        return None;
+        return Err(outline);
     }
-    let (producers, n_workers) = (&outline.producers, machine.workers.total() as usize);
+    let (n_tasks, n_workers) = (outline.n_tasks(), machine.workers.total() as usize);
     let mut list = List {
-        outline,
+        tasks: outline.tasks,
+        consumers: outline.consumers,
         newest_first: machine.rules.fanout_order == FanoutOrder::Lifo,
-        floor: Floor::new(&machine.workers),
+        free: FreeWorkers::new(machine),
         queues: Default::default(),
         filled: 0,
         n_arrived: 0,
-        waits_for: (0..producers.n_tasks()).map(|task| producers.of(task).len() as u32).collect(),
-        ends: Ends::new(n_workers),
+        ends: Ends::new(n_workers, 0),
         running: vec![0; n_workers],
-        plan: Plan::of_single_blocks(producers.n_tasks(), n_workers),
+        plan: Plan::of_single_blocks(outline.ranks, n_workers),
     };
     list.run();
-    Some(list.plan)
+    if list.plan.n_blocks() < n_tasks {
+        list.leave_out_rest();
+    }
+    Ok(list.plan)
 }
 
 /// A schedule in the making. Tasks are known by their numbers.
-struct List<'a> {
-    outline: &'a Outline,
+struct List {
+    tasks: Vec<Sketch>,
+    consumers: Vec<u32>,
     newest_first: bool,
-    floor: Floor,
+    free: FreeWorkers,
     /// READY tasks by type: the highest rank first, then the order of arrival. What the rank lacks to the highest, the arrival and
     /// the task itself are packed, because numbers are compared faster than fields.
     queues: [MostlySorted<u128>; 5],
     /// Bit k is set when queue k has a task.
     filled: u32,
     n_arrived: u32,
-    /// By task: producers that have not ended.
-    waits_for: Vec<u32>,
     ends: Ends,
     /// By worker: the task it runs.
     running: Vec<u32>,
+    /// It holds the ranks of tasks as long as they are not planned.
     plan: Plan,
 }
 
-impl List<'_> {
+impl List {
     fn run(&mut self) {
         let mut sources: [Vec<u128>; 5] = Default::default();
-        for task in 0..self.waits_for.len() as u32 {
-            if self.waits_for[task as usize] == 0 {
+        for task in 0..self.tasks.len() as u32 - 1 {
+            if self.tasks[task as usize].waits_for == 0 {
                 let (kind, place) = self.arrival(task);
-                sources[kind as usize].push(place);
+                sources[kind].push(place);
             }
         }
-        // There may be many of them, and sorting them once is cheaper than a heap.
+        // There may be many of them, and sorting them once is cheaper than a heap. Parts of them are mostly in order.
+        #[expect(clippy::stable_sort_primitive, reason = "it makes use of parts that are in order")]
+        let sort = |sources: &mut [u128]| sources.sort();
         self.queues = sources.map(|mut sources| {
-            sources.sort_unstable();
+            sort(&mut sources);
             MostlySorted::of_sorted(sources)
         });
         let mut now = 0;
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
             now = self.ends.next();
-            while let Some(worker) = self.ends.take(now) {
-                self.end(worker);
+            self.ends.turn();
+            for word in 0..self.ends.n_words() {
+                self.ends.take(word).for_each(|worker| self.end(worker, now));
             }
             self.hand_out(now);
         }
         self.plan.makespan = now;
     }
 
-    /// A task is READY: its type, and its place among those of that type.
+    /// A task is READY: the number of its type, and its place among those of that type.
     #[inline]
-    fn arrival(&mut self, task: u32) -> (TaskType, u128) {
-        let (rank, kind) = (self.outline.ranks[task as usize], self.outline.kinds[task as usize]);
+    fn arrival(&mut self, task: u32) -> (usize, u128) {
+        let (rank, sketch) = (self.plan.rank(task), &self.tasks[task as usize]);
+        let kind = sketch.kind();
+        // They are looked at when it is handed out.
+        if let Some(consumer) = self.consumers.get(sketch.first as usize) {
+            prefetch(consumer);
+        }
         let place = u128::from(u64::MAX - rank) << 64 | u128::from(self.n_arrived) << 32 | u128::from(task);
-        self.filled |= 1 << kind as u32;
+        self.filled |= 1 << kind;
         self.n_arrived += 1;
         (kind, place)
     }
 
     /// A worker is free again, and what waited for its task alone is READY.
-    fn end(&mut self, worker: u32) {
-        self.floor.give_back(worker);
-        let task = self.running[worker as usize] as usize;
-        let consumers = self.outline.consumers.of(task);
+    #[inline]
+    fn end(&mut self, worker: u32, now: u64) {
+        self.free.give_back(worker, now);
+        let consumers = consumers_of(&self.tasks, self.running[worker as usize]);
         for index in 0..consumers.len() {
-            let consumer = consumers[if self.newest_first { consumers.len() - 1 - index } else { index }];
-            let left = &mut self.waits_for[consumer as usize];
+            let place = if self.newest_first { consumers.end - 1 - index } else { consumers.start + index };
+            let consumer = self.consumers[place];
+            let left = &mut self.tasks[consumer as usize].waits_for;
             *left -= 1;
             if *left == 0 {
                 let (kind, place) = self.arrival(consumer);
-                self.queues[kind as usize].push(place);
+                self.queues[kind].push(place);
             }
         }
     }
@@ -165,21 +264,108 @@ impl List<'_> {
         while filled != 0 {
             let number = filled.trailing_zeros() as usize;
             filled &= filled - 1;
-            let kind = TaskType::ALL[number];
-            while !self.queues[number].is_empty()
-                && let Some(worker) = self.floor.take(kind)
-                && let Some(first) = self.queues[number].pop()
+            let queue = &mut self.queues[number];
+            while !queue.is_empty()
+                && let Some(worker) = self.free.take(number)
+                && let Some(first) = queue.pop()
             {
                 let task = first as u32;
-                let end = now.saturating_add(self.outline.cycles[task as usize]);
-                self.floor.worker_mut(worker).clock = end;
+                let end = now.saturating_add(self.tasks[task as usize].cycles());
                 self.running[worker as usize] = task;
-                self.ends.push(end, worker);
+                self.ends.push(now, end, worker);
                 self.plan.add(task, worker);
+                // They are looked at when it ends, and were not for long: the first one and the last one are enough.
+                if let [first, .., last] | [first @ last] = self.consumers[consumers_of(&self.tasks, task)] {
+                    prefetch(&self.tasks[first as usize]);
+                    prefetch(&self.tasks[last as usize]);
+                }
             }
-            if self.queues[number].is_empty() {
+            if queue.is_empty() {
                 self.filled &= !(1 << number);
             }
+        }
+    }
+
+    /// What waits for a task that never ends is not planned.
+    #[cold]
+    fn leave_out_rest(&mut self) {
+        let waiting = (0..).zip(&self.tasks).filter(|(_, task)| task.waits_for > 0).map(|(number, _)| number);
+        let ready = self.queues.iter().flat_map(MostlySorted::iter).map(|&place| place as u32);
+        let rest: Vec<u32> = waiting.chain(ready).collect();
+        rest.into_iter().for_each(|task| self.plan.leave_out(task));
+    }
+}
+
+/// Free workers by type, ascending by `(clock, id)`. The clock of a worker is the cycle at which it is given back, so that new ones
+/// go in at the end, or near it when blocks take no time.
+struct FreeWorkers {
+    rows: [VecDeque<(u64, u32)>; WorkerType::ALL.len()],
+    /// By worker: the number of its type.
+    kinds: Vec<u8>,
+}
+
+impl FreeWorkers {
+    /// All workers of a machine, at clock 0.
+    fn new(machine: &Machine) -> FreeWorkers {
+        let mut free = FreeWorkers { rows: Default::default(), kinds: Vec::new() };
+        for kind in WorkerType::ALL {
+            for _ in 0..machine.workers.count(kind) {
+                free.kinds.push(kind as u8);
+                free.give_back(free.kinds.len() as u32 - 1, 0);
+            }
+        }
+        free
+    }
+
+    /// Takes the first of those that run the task type with this number.
+    #[inline]
+    fn take(&mut self, kind: usize) -> Option<u32> {
+        const ANY: usize = WorkerType::Any as usize;
+        // Task types are MIX and then the types of workers in their order.
+        let own = kind - 1;
+        let is_any_first = match (self.rows[own].front(), self.rows[ANY].front()) {
+            (Some(own), Some(any)) => any < own,
+            (own, _) => own.is_none(),
+        };
+        self.rows[if is_any_first { ANY } else { own }].pop_front().map(|(_, worker)| worker)
+    }
+
+    #[inline]
+    fn give_back(&mut self, worker: u32, now: u64) {
+        let row = &mut self.rows[usize::from(self.kinds[worker as usize])];
+        row.push_back((now, worker));
+        let mut place = row.len() - 1;
+        while place > 0 && row[place - 1] > row[place] {
+            row.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+/// Where the consumers of a task stand.
+#[inline]
+fn consumers_of(tasks: &[Sketch], task: u32) -> Range<usize> {
+    tasks[task as usize].first as usize..tasks[task as usize + 1].first as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Producers;
+    use crate::workload;
+
+    #[test]
+    fn its_ranks_are_those_of_predictive() {
+        for spec in ["chain:n=9", "cholesky:tiles=8", "random:n=500,fanin=12", "moe", "bgemm"] {
+            let (program, machine) = (workload::open(spec).expect("a generator"), Machine::default());
+            let mut cycles = Vec::new();
+            let (producers, _) = Producers::load(program.as_ref(), &machine, |orchestrator, _| {
+                cycles.push(Task::at_hand(orchestrator, 0).cycles());
+            })
+            .expect("a program");
+            let outline = Outline::load(program.as_ref(), &machine).expect("a program");
+            assert_eq!(outline.ranks, predictive::ranks(&producers, |task| cycles[task]), "{spec}");
+            assert_eq!((outline.n_tasks(), outline.n_edges()), (producers.n_tasks(), producers.len()), "{spec}");
         }
     }
 }

@@ -43,15 +43,17 @@ use crate::config::{Machine, OnReadyFull};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
-use crate::sync::{Local, Word};
+use crate::sync::Local;
 use crate::window::{Description, SlotRef, Window, flag};
 use crate::workload::{Control, Submit, Symbols};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// A scheduling rule.
 pub trait Policy {
     /// Whether it wants to know what the program said of a task.
     const READS_SUBMISSIONS: bool = true;
+
+    /// Whether it may ask for something in [`Policy::requests`], or not take a task that a queue without limit would take.
+    const INTERFERES: bool = true;
 
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
@@ -298,7 +300,7 @@ impl Stage<'_> {
     fn place_together(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
         let (kind, units) = (job.kind(), job.units());
         let room = if kind == TaskType::Mix { self.floor.mix_capacity(units) } else { self.floor.n_free_for(kind) };
-        let left = job.to_place.load(Relaxed);
+        let left = job.left_to_place();
         if room < left {
             return Placement::Nothing;
         }
@@ -345,8 +347,7 @@ impl Stage<'_> {
     #[inline(always)]
     fn record(&mut self, slot: SlotRef, job: &Description<Local>, crew: Crew) -> Placement {
         let class = Class::from_bits(job.class());
-        let left = job.to_place.load(Relaxed) - 1;
-        job.to_place.store(left, Relaxed);
+        let left = job.place_block();
         let index = job.block_index(left);
         let block = Block { slot, index, placed: self.now, end: 0, crew };
         self.floor.worker_mut(crew.leader()).block = block;

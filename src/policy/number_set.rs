@@ -80,24 +80,18 @@ impl NumberSet {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// All members, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let members = self.begins[1..self.n_levels].first().map_or(self.words.len(), |&begin| begin as usize);
-        let others = self.words[..members].iter().zip(0..).flat_map(|(&word, index)| {
-            let rest = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
-            let words = std::iter::successors(Some(word).filter(|&word| word != 0), rest);
-            words.map(move |left| index * 64 + left.trailing_zeros())
-        });
-        self.first().into_iter().chain(others)
+    /// The smallest member but one, if it is near the first.
+    #[inline]
+    pub fn near_second(&self) -> Option<u32> {
+        let near = self.words.get(self.first as usize / 64).copied().filter(|&near| near != 0)?;
+        Some(self.first / 64 * 64 + near.trailing_zeros())
     }
 
     /// The smallest member but one, which must be there.
     #[inline]
     fn second(&self) -> u32 {
-        // Mostly it is near the first.
-        let near = self.words[self.first as usize / 64];
-        if near != 0 {
-            return self.first / 64 * 64 + near.trailing_zeros();
+        if let Some(near) = self.near_second() {
+            return near;
         }
         let levels = self.begins[..self.n_levels].iter().rev();
         levels.fold(0, |index, &begin| index * 64 + self.words[(begin + index) as usize].trailing_zeros())
@@ -150,7 +144,10 @@ mod tests {
                 }
                 assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
             }
-            assert_eq!(set.iter().collect::<Vec<_>>(), known.into_iter().collect::<Vec<_>>(), "below {limit}");
+            while let Some(number) = known.pop_first() {
+                assert_eq!(set.first(), Some(number), "below {limit}");
+                set.remove_first();
+            }
         }
     }
 }

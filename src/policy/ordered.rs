@@ -2,13 +2,12 @@
 //!
 //! What a rule has to say is its [`Order`]: a key for every READY task. Placement is that of `pto`.
 
+use super::mostly_sorted::MostlySorted;
 use super::{Dropped, Placement, Policy, QueueBook, QueueStats, Ready, Stage};
 use crate::config::Machine;
 use crate::id::{TaskId, TaskType};
 use crate::sync::Local;
 use crate::window::{SlotRef, Window};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// In which order READY tasks are handed out.
 pub trait Order {
@@ -49,7 +48,7 @@ pub struct Ordered<O> {
 }
 
 /// Key, arrival and slot packed, because numbers are compared faster than fields; the smallest first.
-type Queue = BinaryHeap<Reverse<u128>>;
+type Queue = MostlySorted<u128>;
 
 impl<O: Order> Ordered<O> {
     /// Empty queues of a machine.
@@ -72,7 +71,7 @@ impl<O: Order> Ordered<O> {
             let key = self.order.key(&candidate);
             // Slots fill memory long before the bits that are left for arrivals are used up.
             let arrival = self.n_arrived << self.slot_bits | u64::from(ready.slot);
-            self.queues[ready.kind as usize].push(Reverse(u128::from(key) << 64 | u128::from(arrival)));
+            self.queues[ready.kind as usize].push(u128::from(key) << 64 | u128::from(arrival));
             self.n_arrived += 1;
         }
     }
@@ -80,6 +79,7 @@ impl<O: Order> Ordered<O> {
 
 impl<O: Order> Policy for Ordered<O> {
     const READS_SUBMISSIONS: bool = false;
+    const INTERFERES: bool = false;
 
     fn name(&self) -> &'static str {
         O::NAME
@@ -107,15 +107,20 @@ impl<O: Order> Policy for Ordered<O> {
         self.sort_in(stage.window);
         let slots = (1 << self.slot_bits) - 1;
         for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
-            while let Some(&Reverse(first)) = queue.peek()
+            while !queue.is_empty()
                 && stage.has_room(kind as usize)
+                && let Some(&first) = queue.first()
             {
-                match stage.place((first as u64 & slots) as SlotRef) {
+                match stage.place_of((first as u64 & slots) as SlotRef, kind) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
                         queue.pop();
                         self.book.leave(kind);
+                        if let Some(&next) = queue.likely_first() {
+                            // It has waited for long and is in no near cache any more.
+                            stage.window.foresee((next as u64 & slots) as SlotRef);
+                        }
                     }
                 }
             }

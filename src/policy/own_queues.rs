@@ -178,7 +178,7 @@ impl OwnQueues {
             self.gangs[ready.kind as usize].push_back(entry);
             return;
         }
-        for _ in 0..job.to_place.load(Relaxed) {
+        for _ in 0..job.left_to_place() {
             let worker = self.clocks.first(ready.kind);
             self.clocks.shift(worker, |done| done.max(now).saturating_add(cycles));
             let queue = &mut self.queues[worker as usize];

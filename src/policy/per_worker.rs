@@ -20,6 +20,7 @@ impl PerWorker {
 
 impl Policy for PerWorker {
     const READS_SUBMISSIONS: bool = false;
+    const INTERFERES: bool = false;
 
     fn name(&self) -> &'static str {
         "per_worker"

@@ -19,13 +19,39 @@ pub type Predictive = Ranked<false>;
 /// Bits of a rank that hold the number of consumers; the cycles of the path are above them.
 const CONSUMER_BITS: u32 = 16;
 
-/// The rank of every task: cycles of the longest path that begins with it, then the number of its consumers.
+/// The longest path that a rank holds.
+pub const LONGEST: u64 = u64::MAX >> CONSUMER_BITS;
+
+/// The largest number of consumers that a rank holds.
+const MOST_CONSUMERS: u64 = (1 << CONSUMER_BITS) - 1;
+
+/// The rank of a task: cycles of the longest path that begins with it, as many as fit, then the number of its consumers.
+#[inline]
 #[must_use]
-pub fn ranks(producers: &Producers, cycles: &[u64], n_consumers: impl Fn(usize) -> u32) -> Vec<u64> {
-    let mut ranks = producers.upward_ranks(0, |task| cycles[task]);
-    for (task, rank) in ranks.iter_mut().enumerate() {
-        let path = (*rank).min(u64::MAX >> CONSUMER_BITS);
-        *rank = path << CONSUMER_BITS | u64::from(n_consumers(task)).min((1 << CONSUMER_BITS) - 1);
+pub fn rank(path: u64, n_consumers: u32) -> u64 {
+    path.min(LONGEST) << CONSUMER_BITS | u64::from(n_consumers).min(MOST_CONSUMERS)
+}
+
+/// The cycles in a rank.
+#[inline]
+fn path(rank: u64) -> u64 {
+    rank >> CONSUMER_BITS
+}
+
+/// The rank of every task.
+#[must_use]
+pub fn ranks(producers: &Producers, cycles: impl Fn(usize) -> u64) -> Vec<u64> {
+    // Until a task is reached, its entry is the longest path behind it and how many of its consumers were met.
+    let mut ranks = vec![0_u64; producers.n_tasks()];
+    for task in (0..ranks.len()).rev() {
+        let n_consumers = ranks[task] & MOST_CONSUMERS;
+        let own = rank(cycles(task).saturating_add(path(ranks[task])), n_consumers as u32);
+        ranks[task] = own;
+        for &producer in producers.of(task) {
+            let behind = &mut ranks[producer as usize];
+            let longest = (*behind & !MOST_CONSUMERS).max(own & !MOST_CONSUMERS);
+            *behind = longest | ((*behind & MOST_CONSUMERS) + 1).min(MOST_CONSUMERS);
+        }
     }
     ranks
 }
@@ -39,8 +65,7 @@ impl Predictive {
         let mut cycles = Vec::new();
         let (producers, _) =
             Producers::load(workload, machine, |orchestrator, _| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
-        let counts = producers.counts();
-        Ok(Ranked::new(ranks(&producers, &cycles, |task| counts[task])))
+        Ok(Ranked::new(ranks(&producers, |task| cycles[task])))
     }
 }
 

@@ -29,6 +29,7 @@ impl Pto {
 
 impl Policy for Pto {
     const READS_SUBMISSIONS: bool = false;
+    const INTERFERES: bool = false;
 
     fn name(&self) -> &'static str {
         "pto"

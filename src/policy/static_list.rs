@@ -9,7 +9,7 @@ use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, QueueStats, 
 use crate::config::Machine;
 use crate::id::TaskId;
 use crate::machine::{Crew, WorkerSet};
-use crate::window::{NONE, SlotRef, flag};
+use crate::window::{NONE, SlotRef, flag, prefetch};
 use serde_json::json;
 
 /// Who runs which block, and in which order.
@@ -19,8 +19,8 @@ pub struct Plan {
     of_workers: Vec<Vec<PlannedBlock>>,
     /// Where the parts of a task begin in `parts`, one more than there are tasks; nothing if every task has exactly one.
     first: Vec<u32>,
-    /// Worker and place among its blocks, for every worker of every block, task by task.
-    parts: Vec<(u32, u32)>,
+    /// For every worker of every block, task by task.
+    parts: Vec<Part>,
     /// The blocks that several workers run, in the order in which they start.
     crews: Vec<(u32, Crew)>,
     n_blocks: u32,
@@ -30,6 +30,30 @@ pub struct Plan {
 
 /// The place of a block in the order in which all blocks start, and the slot of its task once that is submitted.
 type PlannedBlock = (u32, SlotRef);
+
+/// A worker of a block and the block's place among its blocks, packed. Before a task is planned its rank stands here.
+#[derive(Clone, Copy, Debug)]
+struct Part(u64);
+
+impl Part {
+    /// Not planned.
+    const NONE: Part = Part(u64::MAX);
+
+    #[inline]
+    fn new(worker: u32, place: u32) -> Part {
+        Part(u64::from(worker) << 32 | u64::from(place))
+    }
+
+    #[inline]
+    fn worker(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn place(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 impl Plan {
     /// A plan from the task and the crew of every block in the order in which the blocks start.
@@ -42,7 +66,7 @@ impl Plan {
         for index in 0..n_tasks {
             first[index + 1] += first[index];
         }
-        let (mut next, mut parts) = (first.clone(), vec![(0, 0); first[n_tasks] as usize]);
+        let (mut next, mut parts) = (first.clone(), vec![Part::NONE; first[n_tasks] as usize]);
         let (mut of_workers, mut crews): (Vec<Vec<PlannedBlock>>, _) = (Vec::new(), Vec::new());
         for (order, (task, crew)) in (0..).zip(blocks) {
             for &worker in crew.ids() {
@@ -51,7 +75,7 @@ impl Plan {
                 }
                 let own = &mut of_workers[worker as usize];
                 let part = &mut next[task.0 as usize];
-                parts[*part as usize] = (worker, own.len() as u32);
+                parts[*part as usize] = Part::new(worker, own.len() as u32);
                 *part += 1;
                 own.push((order, NONE));
             }
@@ -62,26 +86,43 @@ impl Plan {
         Plan { of_workers, first, parts, crews, n_blocks: blocks.len() as u32, makespan }
     }
 
-    /// The beginning of a plan in which every task is one block of one worker.
-    pub(super) fn of_single_blocks(n_tasks: usize, n_workers: usize) -> Plan {
-        Plan { of_workers: vec![Vec::new(); n_workers], parts: vec![(NONE, 0); n_tasks], ..Plan::default() }
+    /// The beginning of a plan in which every task is one block of one worker. It holds their ranks until they are planned.
+    pub(super) fn of_single_blocks(ranks: Vec<u64>, n_workers: usize) -> Plan {
+        let parts = ranks.into_iter().map(Part).collect();
+        Plan { of_workers: vec![Vec::new(); n_workers], parts, ..Plan::default() }
+    }
+
+    /// The rank of a task that is not planned yet.
+    #[inline]
+    pub(super) fn rank(&self, task: u32) -> u64 {
+        self.parts[task as usize].0
     }
 
     /// The next block to start, the only one of its task.
     #[inline]
     pub(super) fn add(&mut self, task: u32, worker: u32) {
         let own = &mut self.of_workers[worker as usize];
-        self.parts[task as usize] = (worker, own.len() as u32);
+        self.parts[task as usize] = Part::new(worker, own.len() as u32);
         own.push((self.n_blocks, NONE));
         self.n_blocks += 1;
     }
 
+    /// A task is not planned.
+    pub(super) fn leave_out(&mut self, task: u32) {
+        self.parts[task as usize] = Part::NONE;
+    }
+
+    /// Number of blocks planned.
+    pub(super) fn n_blocks(&self) -> usize {
+        self.n_blocks as usize
+    }
+
     /// Every worker of every block of a task, with the block's place among those of the worker.
     #[inline]
-    fn of(&self, task: TaskId) -> &[(u32, u32)] {
+    fn of(&self, task: TaskId) -> &[Part] {
         let index = task.0 as usize;
         if self.first.is_empty() {
-            return self.parts.get(index..=index).filter(|part| part[0].0 != NONE).unwrap_or_default();
+            return self.parts.get(index..=index).filter(|part| part[0].worker() != NONE).unwrap_or_default();
         }
         match self.first.get(index..index + 2) {
             Some(&[from, to]) => &self.parts[from as usize..to as usize],
@@ -99,24 +140,40 @@ impl Plan {
     /// The planned blocks of each worker, none of them submitted.
     fn take_lanes(&mut self, n_workers: usize) -> Vec<Lane> {
         self.of_workers.resize(n_workers, Vec::new());
-        let lane = |blocks: Vec<PlannedBlock>| Lane { waiting: NumberSet::new(blocks.len()), blocks };
+        let lane = |blocks: Vec<PlannedBlock>| Lane { top: NOTHING, waiting: NumberSet::new(blocks.len()), blocks };
         std::mem::take(&mut self.of_workers).into_iter().map(lane).collect()
     }
 }
 
 /// The planned blocks of one worker.
 struct Lane {
+    /// The first of those that wait, or [`NOTHING`].
+    top: PlannedBlock,
     /// In the order in which they start.
     blocks: Vec<PlannedBlock>,
     /// Places of the blocks of submitted tasks that are not handed out.
     waiting: NumberSet,
 }
 
+/// No block.
+const NOTHING: PlannedBlock = (NONE, NONE);
+
 impl Lane {
     /// The first block that waits, and the slot of its task.
     #[inline]
     fn first(&self) -> Option<PlannedBlock> {
-        self.waiting.first().map(|place| self.blocks[place as usize])
+        (self.top.0 != NONE).then_some(self.top)
+    }
+
+    /// The first block that waits is gone.
+    #[inline]
+    fn pop(&mut self) {
+        self.waiting.remove_first();
+        self.top = self.waiting.first().map_or(NOTHING, |place| self.blocks[place as usize]);
+        if let Some(place) = self.waiting.near_second() {
+            // It comes next and was not looked at for long.
+            prefetch(&self.blocks[place as usize]);
+        }
     }
 }
 
@@ -132,25 +189,30 @@ struct Progress {
 impl Progress {
     /// The task of a block is submitted.
     #[inline]
-    fn submitted(&mut self, (worker, place): (u32, u32), slot: SlotRef) {
+    fn submitted(&mut self, part: Part, slot: SlotRef) {
+        let (worker, place) = (part.worker(), part.place());
         let lane = &mut self.lanes[worker as usize];
-        lane.blocks[place as usize].1 = slot;
+        let block = &mut lane.blocks[place as usize];
+        block.1 = slot;
         lane.waiting.insert(place);
         if lane.waiting.first() == Some(place) {
+            lane.top = *block;
             self.due.remove(worker);
         }
     }
 
     /// The task of a block is READY.
     #[inline]
-    fn ready(&mut self, (worker, place): (u32, u32)) {
+    fn ready(&mut self, part: Part) {
+        let (worker, place) = (part.worker(), part.place());
         if self.lanes[worker as usize].waiting.first() == Some(place) {
             self.due.insert(worker);
         }
     }
 
     /// A block will never be handed out.
-    fn leave(&mut self, (worker, place): (u32, u32)) {
+    fn leave(&mut self, part: Part) {
+        let (worker, place) = (part.worker(), part.place());
         let lane = &mut self.lanes[worker as usize];
         if lane.waiting.first() == Some(place) {
             self.leave_first(worker);
@@ -163,7 +225,7 @@ impl Progress {
     #[inline]
     fn leave_first(&mut self, worker: u32) {
         let lane = &mut self.lanes[worker as usize];
-        lane.waiting.remove_first();
+        lane.pop();
         match lane.first() {
             Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
             _ => self.due.remove(worker),
@@ -232,7 +294,8 @@ impl StaticList {
         }
         let parts = self.plan.of(stage.window.slot(slot).task()).iter();
         let mut blocks: Vec<(u32, Crew)> = parts
-            .map(|&(worker, place)| {
+            .map(|&part| {
+                let (worker, place) = (part.worker(), part.place());
                 let (order, _) = self.progress.lanes[worker as usize].blocks[place as usize];
                 (order, self.plan.crew(order, worker))
             })
@@ -253,6 +316,8 @@ impl StaticList {
 }
 
 impl Policy for StaticList {
+    const INTERFERES: bool = false;
+
     fn name(&self) -> &'static str {
         "static"
     }

@@ -21,6 +21,7 @@ impl Steal {
 
 impl Policy for Steal {
     const READS_SUBMISSIONS: bool = false;
+    const INTERFERES: bool = false;
 
     fn name(&self) -> &'static str {
         "steal"

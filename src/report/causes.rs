@@ -12,6 +12,7 @@
 
 use super::blame::Blame;
 use crate::id::{Symbol, TaskId, WorkerId};
+use crate::large;
 use crate::window::Resource;
 
 /// What a step consists of.
@@ -158,7 +159,7 @@ impl Chains {
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
         let index = self.steps.len() as u32;
         assert!(index < NOTHING.step, "fewer than 2^32 - 1 steps are kept");
-        self.steps.push(Step::new(cause, activity, to, subject));
+        large::push(&mut self.steps, Step::new(cause, activity, to, subject));
         Cause { step: index, via: Via::Continues }
     }
 

@@ -38,6 +38,36 @@ struct Columns {
     submit: Digits,
     ready: Digits,
     counter: Digits,
+    lengths: [Length; N_LENGTHS],
+}
+
+/// How long a slice of a task takes, as it is written between its moment and its task.
+#[derive(Clone, Copy, Default)]
+struct Length {
+    /// The length + 1; 0 is none.
+    key: u64,
+    text: [[u8; 16]; 3],
+    bytes: usize,
+}
+
+/// Lengths that are kept, each in the place that its lowest bits say: most kernels take one of a few.
+const N_LENGTHS: usize = 16;
+/// Lengths beyond this take too many digits to be kept.
+const LONGEST: u64 = 1_000_000_000_000;
+
+impl Length {
+    #[cold]
+    #[inline(never)]
+    fn of(length: u64) -> Length {
+        let mut text = [0; 256];
+        let mut line = Line::new(&mut text);
+        line.literal(b",\"dur\":");
+        micros(&mut line, &mut Digits::default(), length);
+        line.literal(b",\"args\":{\"task\":");
+        let bytes = line.length();
+        let text = [0, 16, 32].map(|at| *text[at..].first_chunk().expect("it is shorter than that"));
+        Length { key: length + 1, text, bytes }
+    }
 }
 
 impl Columns {
@@ -45,11 +75,31 @@ impl Columns {
     #[inline(always)]
     fn put(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
         micros(line, &mut self.from, slice.from);
+        let length = slice.to - slice.from;
+        let Some(task) = slice.task.filter(|_| length < LONGEST) else { return self.put_long(line, slice) };
+        let kept = &mut self.lengths[length as usize / 2 % N_LENGTHS];
+        if kept.key != length + 1 {
+            *kept = Length::of(length);
+        }
+        line.beginning(kept.text.as_flattened().first_chunk::<48>().expect("three times sixteen"), kept.bytes);
+        line.digits(&mut self.task, task.0);
+        self.put_facts(line, slice);
+    }
+
+    /// A slice behind its moment that is very long or about no task.
+    #[cold]
+    fn put_long(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
         line.literal(b",\"dur\":");
         micros(line, &mut Digits::default(), slice.to - slice.from);
         let Some(task) = slice.task else { return line.byte(b'}') };
         line.literal(b",\"args\":{\"task\":");
         line.digits(&mut self.task, task.0);
+        self.put_facts(line, slice);
+    }
+
+    /// What is told of a block, up to its label if it has one.
+    #[inline(always)]
+    fn put_facts(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
         if let Some(block) = &slice.block {
             if block.block > 0 {
                 line.literal(b",\"block\":");
@@ -57,8 +107,10 @@ impl Columns {
             }
             line.literal(b",\"submit\":");
             line.digits(&mut self.submit, block.submit);
-            line.literal(b",\"ready\":");
-            line.digits(&mut self.ready, block.ready);
+            if block.ready != slice.from {
+                line.literal(b",\"ready\":");
+                line.digits(&mut self.ready, block.ready);
+            }
             if block.label.is_some() {
                 return line.literal(b",\"label\":");
             }
@@ -187,14 +239,13 @@ fn write(out: &mut Vec<u8>, text: &str) {
 fn slice_head(slice: &Slice<'_>) -> Stamp {
     let mut head = b",\n{\"name\":".to_vec();
     text(&mut head, slice.name);
-    let category = if slice.block.is_some() { "task" } else { "runtime" };
-    let _ = write!(head, ",\"cat\":\"{category}\",\"ph\":\"X\"");
+    write(&mut head, ",\"ph\":\"X\"");
     Stamp::new(&head)
 }
 
 /// Nanoseconds as microseconds, exactly.
 #[inline(always)]
-fn micros(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
+fn micros<const ROOM: usize>(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
     line.digits(whole, nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {

@@ -6,7 +6,7 @@
 
 use super::blame::{Blame, PathStep};
 use super::causes::{Activity, BEGINNING, Cause, Chains, NOTHING, Step, Subject, Via};
-use crate::engine::journal::{DoneJob, Names, Needs, Reader, Submitted};
+use crate::engine::journal::{DoneJob, Names, Needs, Reader, Started, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::TaskType;
 use crate::window::SlotRef;
@@ -50,13 +50,15 @@ struct Keepers {
     /// Jobs that wait for a thread, and since when.
     queue: VecDeque<(Cause, u64)>,
     running: Vec<(SchedulerJob, Cause)>,
-    /// The block that ends last.
+    /// The block that ends last, and when.
     last: Cause,
+    last_end: u64,
 }
 
 impl Keepers {
     fn each(&mut self, visit: &mut dyn FnMut(&mut Cause)) {
-        let Keepers { effect, orchestrator, consumption, slots, workers, placement, queue, running, last } = self;
+        let Keepers { effect, orchestrator, consumption, slots, workers, placement, queue, running, last, last_end: _ } =
+            self;
         [orchestrator, consumption, placement, last].into_iter().for_each(&mut *visit);
         if let Some(effect) = effect {
             visit(&mut effect.cause);
@@ -205,6 +207,7 @@ impl<S: Steps> PathRecorder<S> {
             queue: VecDeque::new(),
             running: Vec::new(),
             last: NOTHING,
+            last_end: 0,
         };
         let path = Path { steps, open: Vec::new() };
         PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, path }
@@ -222,6 +225,30 @@ impl<S: Steps> PathRecorder<S> {
     fn since_admission(&mut self, slot: SlotRef, blame: Blame, now: u64) -> Option<Cause> {
         let admitted = self.keepers.slot(slot).admitted;
         (!admitted.is_nothing()).then(|| self.chains.extend(admitted, Activity::Other(blame), now, Subject::default()))
+    }
+
+    /// Why a block is placed now and not earlier; what led to its task is not kept any longer than for its last block.
+    #[inline(always)]
+    fn why_placed(&mut self, placed: &Placed<'_>, now: u64) -> Cause {
+        let ready = &mut self.keepers.slot(placed.slot).ready;
+        let mut chosen = *ready;
+        if placed.is_last {
+            *ready = NOTHING;
+        }
+        let mut end = self.chains.end(chosen);
+        if end < now {
+            for &worker in placed.crew {
+                let free = self.keepers.worker(worker).free;
+                if self.chains.end(free) > end {
+                    (chosen, end) = (free, self.chains.end(free));
+                }
+            }
+        }
+        if end < now {
+            let subject = Subject { task: Some(placed.task), ..Subject::default() };
+            chosen = self.chains.extend(chosen, Activity::Other(Blame::Policy), now, subject);
+        }
+        chosen
     }
 
     #[inline]
@@ -281,9 +308,32 @@ impl<S: Steps> Reader for PathRecorder<S> {
         if row.end > step.to {
             step.lasts_on(row.worker, row.end);
         }
-        let last = self.chains.end(self.keepers.last);
-        if row.end > last || row.worker.0 == leader && last == 0 {
-            self.keepers.last = block;
+        let last_end = self.keepers.last_end;
+        if row.end > last_end || row.worker.0 == leader && last_end == 0 {
+            (self.keepers.last, self.keepers.last_end) = (block, row.end);
+        }
+    }
+
+    #[inline(always)]
+    fn started(&mut self, started: &Started, names: &Names, now: u64) {
+        let Started { slot, is_last, is_dispatched, ref row } = *started;
+        let (task, kind, worker) = (row.task, row.kind, row.worker);
+        let placed = Placed { slot, task, kind, is_last, crew: &[worker.0] };
+        if !is_dispatched {
+            self.placed(&placed, now);
+            return self.block(row, names);
+        }
+        // Nothing comes between the placement of the block, the job that dispatches it and its start.
+        let cause = self.why_placed(&placed, now);
+        let subject = Subject { task: Some(task), worker: Some(worker), name: row.name, kernel: row.kernel };
+        let block = self.chains.extend(cause, Activity::Run, row.end, subject);
+        let keepers = &mut self.keepers;
+        let leader = keepers.worker(worker.0);
+        (leader.crew[0], leader.crew_size, leader.block) = (worker.0, 1, block);
+        let job = DoneJob { kind: JobKind::Dispatch, slot, worker: Some(worker) };
+        keepers.effect = Some(Effect { cause, job: Some(job) });
+        if row.end > keepers.last_end || keepers.last_end == 0 {
+            (keepers.last, keepers.last_end) = (block, row.end);
         }
     }
 
@@ -312,24 +362,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
 
     #[inline]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        let mut chosen = self.keepers.slot(placed.slot).ready;
-        let mut end = self.chains.end(chosen);
-        if end < now {
-            for &worker in placed.crew {
-                let free = self.keepers.worker(worker).free;
-                if self.chains.end(free) > end {
-                    (chosen, end) = (free, self.chains.end(free));
-                }
-            }
-        }
-        if end < now {
-            let subject = Subject { task: Some(placed.task), ..Subject::default() };
-            chosen = self.chains.extend(chosen, Activity::Other(Blame::Policy), now, subject);
-        }
-        self.keepers.placement = chosen;
-        if placed.is_last {
-            self.keepers.slot(placed.slot).ready = NOTHING;
-        }
+        self.keepers.placement = self.why_placed(placed, now);
         let leader = self.keepers.worker(placed.crew[0]);
         leader.crew_size = placed.crew.len();
         leader.crew.iter_mut().zip(placed.crew).for_each(|(place, &worker)| *place = worker);

@@ -259,7 +259,7 @@ impl Flows {
 struct Counters {
     values: Vec<Value>,
     now: u64,
-    /// Those that differ from what was written: a bit for each place.
+    /// Those that may differ from what was written: a bit for each place.
     changed: Vec<u64>,
 }
 
@@ -281,11 +281,8 @@ impl Counters {
     fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
         let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
         let new = change(values.map(|value| value.now));
-        for (place, (value, new)) in (first..).zip(values.iter_mut().zip(new)) {
-            value.now = new;
-            let (changed, place) = (&mut self.changed[place / 64], place % 64);
-            *changed = *changed & !(1 << place) | u64::from(value.written != Some(new)) << place;
-        }
+        values.iter_mut().zip(new).for_each(|(value, new)| value.now = new);
+        (first..first + N).for_each(|place| self.changed[place / 64] |= 1 << (place % 64));
     }
 
     /// Writes those that differ from what was written.
@@ -304,8 +301,10 @@ impl Counters {
                 let index = 64 * word + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let value = &mut self.values[index];
-                value.written = Some(value.now);
-                sheets.counter(index, value.now, self.now);
+                if value.written != Some(value.now) {
+                    value.written = Some(value.now);
+                    sheets.counter(index, value.now, self.now);
+                }
             }
         }
     }

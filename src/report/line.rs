@@ -97,6 +97,9 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         if number < 0x80 {
             return self.byte(number as u8);
         }
+        if number < 0x4000 {
+            return self.literal(&[number as u8 | 0x80, (number >> 7) as u8]);
+        }
         while number >= 1 << 56 {
             self.byte(number as u8 | 0x80);
             number >>= 7;

@@ -41,7 +41,7 @@ enum Target {
     /// A device, pipe or open file, which is written at once: there is nothing to keep.
     Device(File),
     #[cfg(target_os = "linux")]
-    Unnamed(File, PathBuf),
+    Unnamed(unnamed::Growing, PathBuf),
     Named(NamedTempFile, PathBuf),
 }
 
@@ -105,7 +105,7 @@ impl Target {
     fn beside(place: PathBuf, permissions: Option<fs::Permissions>) -> io::Result<Target> {
         let Ok(file) = unnamed::create(folder(&place)) else { return Target::named(place, permissions) };
         permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        Ok(Target::Unnamed(file, place))
+        Ok(Target::Unnamed(unnamed::Growing::new(file), place))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -135,6 +135,7 @@ impl Target {
             Target::Device(mut file) => file.flush(),
             #[cfg(target_os = "linux")]
             Target::Unnamed(file, place) => {
+                let file = file.end()?;
                 let named = temporary().make_in(folder(&place), |path| unnamed::name(&file, path))?.into_temp_path();
                 if file.metadata()?.len() > SMALL && unnamed::exchange(&named, &place) {
                     // What has the temporary name now is the old file.
@@ -166,15 +167,78 @@ fn folder(place: &Path) -> &Path {
 /// Files that vanish with the process until they are given a name.
 #[cfg(target_os = "linux")]
 mod unnamed {
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
+    use rustix::fs::{
+        AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fstatfs, linkat, open, renameat_with,
+    };
     use std::fs::{self, File};
-    use std::io::{self, Seek};
+    use std::io::{self, Seek, Write};
     use std::os::fd::AsRawFd;
     use std::path::Path;
 
     pub(super) fn create(folder: &Path) -> io::Result<File> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         Ok(open(folder, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// A file that takes its room on the disk in large pieces ahead of what is written, where that is quicker.
+    #[derive(Debug)]
+    pub(super) struct Growing {
+        file: File,
+        length: u64,
+        /// Where the room ends that was taken; 0 if none was.
+        room: u64,
+        /// Whether more is taken.
+        takes_room: bool,
+    }
+
+    /// Room that is taken at once.
+    const PIECE: u64 = 16 << 20;
+    /// What must be left on the disk for others, so that nobody misses what is taken in advance.
+    const LEFT: u64 = 4 << 30;
+    /// The file system that writes a third faster where it has taken the room already. Others fill the room with zeros first, or
+    /// look ahead by themselves.
+    const EXT4: u64 = 0xef53;
+
+    impl Growing {
+        pub(super) fn new(file: File) -> Growing {
+            Growing { file, length: 0, room: 0, takes_room: true }
+        }
+
+        /// The file without the room that was not needed.
+        pub(super) fn end(self) -> io::Result<File> {
+            if self.room > self.length {
+                self.file.set_len(self.length)?;
+            }
+            Ok(self.file)
+        }
+
+        /// Takes room if what comes next needs it. A refusal is no error: the disk may have room enough for what is written.
+        #[cold]
+        fn take_room(&mut self) {
+            let from = self.room.max(self.length);
+            let is_worth_it = fstatfs(&self.file).is_ok_and(|disk| {
+                disk.f_type as u64 == EXT4 && disk.f_bavail.saturating_mul(disk.f_bsize as u64) > LEFT
+            });
+            self.takes_room = is_worth_it && fallocate(&self.file, FallocateFlags::KEEP_SIZE, from, PIECE).is_ok();
+            if self.takes_room {
+                self.room = from + PIECE;
+            }
+        }
+    }
+
+    impl Write for Growing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.takes_room && self.length > super::SMALL && self.length + bytes.len() as u64 > self.room {
+                self.take_room();
+            }
+            let written = self.file.write(bytes)?;
+            self.length += written as u64;
+            Ok(written)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.file.flush()
+        }
     }
 
     /// Lets a new and an old file exchange their names; false if there is no old one or the system cannot do that.

@@ -64,7 +64,8 @@ const OCCUPANCY: u64 = 11;
 const ORCHESTRATOR: u64 = 12;
 const THREADS: u64 = 13;
 
-/// Numbers beside a slice; their names are told once, numbered from 1. Where there is no block it is block 0.
+/// Numbers beside a slice; their names are told once, numbered from 1. Where there is no block it is block 0, and where there is no
+/// ready it is the beginning of the slice.
 const FACTS: [&str; 4] = ["task", "block", "submit", "ready"];
 
 /// The form.
@@ -102,7 +103,9 @@ impl Perfetto {
                 annotate(line, 2, (&Width::of(block.block.into()), block.block.into()));
             }
             annotate(line, 3, (&self.moments, block.submit));
-            annotate(line, 4, (&self.moments, block.ready));
+            if block.ready != slice.from {
+                annotate(line, 4, (&self.moments, block.ready));
+            }
         }
     }
 
@@ -153,7 +156,8 @@ impl Perfetto {
 fn facts(slice: &Slice<'_>) -> [Option<u64>; FACTS.len()] {
     let of_block = |fact: fn(&BlockFacts<'_>) -> u64| slice.block.as_ref().map(fact);
     let (task, block) = (slice.task.map(|task| task.0), of_block(|block| block.block.into()));
-    [task, block.filter(|&block| block > 0), of_block(|block| block.submit), of_block(|block| block.ready)]
+    let ready = of_block(|block| block.ready).filter(|&ready| ready != slice.from);
+    [task, block.filter(|&block| block > 0), of_block(|block| block.submit), ready]
 }
 
 impl Form for Perfetto {

@@ -5,7 +5,7 @@
 
 use super::spread::Curve;
 use super::tracks::{Span, Track};
-use super::varint::{Packed, zigzag};
+use super::varint::{Packed, pop, zigzag};
 use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
@@ -103,8 +103,8 @@ impl Timeline {
         self.n_jobs += 1;
         let in_detail = self.runtime_is_detailed();
         if !in_detail && self.n_jobs == DETAILED_SPANS + 1 {
-            self.orchestrator.coarsen();
-            self.scheduler.iter_mut().for_each(Track::coarsen);
+            let tracks = std::iter::once(&mut self.orchestrator).chain(&mut self.scheduler);
+            tracks.for_each(|track| track.coarsen(|_, label| label as u32));
         }
         let track = match thread {
             Some(thread) => &mut self.scheduler[thread],
@@ -161,6 +161,33 @@ impl Tasks {
     }
 }
 
+impl Tasks {
+    /// Gives up all tasks so far; returns their kernels, as [`Tasks::add`] numbers them.
+    #[cold]
+    fn give_up(&mut self) -> Vec<u32> {
+        let packed = std::mem::take(&mut self.packed);
+        let (mut kernels, mut left) = (Vec::new(), 0);
+        for mut bytes in packed.pieces() {
+            while !bytes.is_empty() {
+                // Producers may lie in the piece behind that of their task.
+                if left > 0 {
+                    pop(&mut bytes);
+                    left -= 1;
+                    continue;
+                }
+                let flags = pop(&mut bytes);
+                pop(&mut bytes);
+                kernels.push(pop(&mut bytes) as u32);
+                (0..(flags >> 3 & 1) + (flags >> 4 & 1)).for_each(|_| {
+                    pop(&mut bytes);
+                });
+                left = pop(&mut bytes).saturating_sub(1);
+            }
+        }
+        kernels
+    }
+}
+
 /// The bucket of a value: 0 for 0, else the number of its binary digits.
 fn bucket(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
@@ -188,8 +215,8 @@ impl Reader for Timeline {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
         if !in_detail && self.tasks.packed.length() > 0 {
-            self.workers.iter_mut().for_each(Track::coarsen);
-            self.tasks.packed = Packed::default();
+            let kernels = self.tasks.give_up();
+            self.workers.iter_mut().for_each(|track| track.coarsen(|task, _| kernels[task as usize]));
         }
         let worker = row.worker.0 as usize;
         if worker >= self.workers.len() {

@@ -1,7 +1,7 @@
-//! What one actor did when: every span in a few bytes as long as there is room for that, and always as bins.
+//! What one actor did when: every span in a few bytes as long as there is room for that, then as bins.
 
 use super::spread::{Bins, Busy};
-use super::varint::{Packed, zigzag};
+use super::varint::{Packed, pop, unzigzag, zigzag};
 
 /// A worker, the orchestrator or a scheduler thread over time. Spans follow each other and do not overlap.
 ///
@@ -12,6 +12,7 @@ use super::varint::{Packed, zigzag};
 pub(super) struct Track {
     /// One entry a span; nothing once there was no room.
     pub(super) spans: Packed,
+    /// Nothing before that.
     pub(super) bins: Bins<Busy>,
     pub(super) count: u64,
     end: u64,
@@ -37,7 +38,6 @@ impl Track {
     /// Adds a span; `in_detail` as long as there is room.
     #[inline]
     pub(super) fn add(&mut self, span: &Span, in_detail: bool) {
-        self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));
         self.count += 1;
         if in_detail {
             self.spans.record(|line| {
@@ -50,11 +50,27 @@ impl Track {
                 line.varint(span.extra);
             });
             (self.end, self.task) = (span.to, span.task);
+        } else {
+            self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));
         }
     }
 
-    /// Gives up the spans; the bins stay.
-    pub(super) fn coarsen(&mut self) {
-        self.spans = Packed::default();
+    /// Turns all spans so far into bins; `label` tells the colour of a span from its task and its other number.
+    pub(super) fn coarsen(&mut self, label: impl Fn(u64, u64) -> u32) {
+        let spans = std::mem::take(&mut self.spans);
+        let (mut end, mut task) = (0, 0);
+        for mut bytes in spans.pieces() {
+            while !bytes.is_empty() {
+                let from = end + pop(&mut bytes);
+                end = from + pop(&mut bytes);
+                let number = pop(&mut bytes);
+                task = unzigzag(number >> 1, task);
+                if number & 1 == 1 {
+                    pop(&mut bytes);
+                }
+                let label = label(task, pop(&mut bytes));
+                self.bins.over(from, end, |bin, cycles| bin.add(label, cycles));
+            }
+        }
     }
 }

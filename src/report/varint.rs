@@ -12,6 +12,23 @@ pub(super) fn push(into: &mut Vec<u8>, mut number: u64) {
     into.push(number as u8);
 }
 
+/// Takes the next number.
+///
+/// # Panics
+/// When there is none.
+pub(super) fn pop(from: &mut &[u8]) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (&byte, rest) = from.split_first().expect("a number ends");
+        *from = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            return number;
+        }
+    }
+}
+
 /// A number below 2^56, and how many of these bytes it takes.
 #[inline(always)]
 pub(super) fn spread(number: u64) -> ([u8; 8], usize) {
@@ -119,6 +136,11 @@ pub(super) fn zigzag(new: u64, old: u64) -> u64 {
     ((difference << 1) ^ (difference >> 63)).cast_unsigned()
 }
 
+/// The number that is so far from `old`; see [`zigzag`].
+pub(super) fn unzigzag(difference: u64, old: u64) -> u64 {
+    old.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())
+}
+
 /// Records of a few numbers, one after the other. They never move: when a piece of memory is full another is taken.
 #[derive(Clone, Default)]
 pub(super) struct Packed {
@@ -184,7 +206,11 @@ mod tests {
         assert_eq!(bytes[..6], [0, 127, 0x80, 1, 0xac, 2]);
         assert_eq!(bytes.len(), 6 + 10);
         assert_eq!([0, 127, 128, 300, u64::MAX].map(length), [1, 1, 2, 2, 10]);
-        assert_eq!([(5, 5), (4, 5), (6, 5), (3, 5), (7, 5)].map(|(new, old)| zigzag(new, old)), [0, 1, 2, 3, 4]);
+        let pairs = [(5, 5), (4, 5), (6, 5), (3, 5), (7, 5), (u64::MAX, 5), (0, u64::MAX)];
+        assert_eq!(pairs.map(|(new, old)| zigzag(new, old))[..5], [0, 1, 2, 3, 4]);
+        assert!(pairs.iter().all(|&(new, old)| unzigzag(zigzag(new, old), old) == new));
+        let mut rest = &bytes[..];
+        assert_eq!([(); 5].map(|()| pop(&mut rest)), [0, 127, 128, 300, u64::MAX]);
     }
 
     #[test]

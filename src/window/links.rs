@@ -1,7 +1,8 @@
 //! How a task under construction becomes a consumer: every producer that is not consumed gets an edge.
 
-use super::Window;
-use super::slot::{CLOSED, Slot, SlotRef};
+use super::slot::{CLOSED, NONE, Slot, SlotRef, keeps};
+use super::{Ring, Window};
+use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -82,15 +83,52 @@ impl<S: Sharing> Links<'_, S> {
         }
         self.linked
     }
+}
 
-    /// How many edges there are so far.
-    #[inline]
-    pub fn linked(&self) -> u32 {
-        self.linked
+/// The task that enters a ring next, and the producers it is linked to before it has its slot. Only where one thread does
+/// everything: it hangs in their lists before its fanin counts them.
+#[must_use]
+pub struct Newcomer<'w, S: Sharing> {
+    pub(super) links: Links<'w, S>,
+    pub(super) ring: &'w Ring<S>,
+    /// Place of its first entry.
+    pub(super) first_place: u32,
+}
+
+impl<'w, S: Sharing> Newcomer<'w, S> {
+    /// Makes the task a consumer of `producer`, which lives in the slot `from`.
+    #[inline(always)]
+    pub fn link(&mut self, producer: SlotRef, from: &Slot<S>) -> Linked {
+        self.links.link(producer, from)
+    }
+
+    /// Takes the slot, held by `scopes`, for a task that needs nothing else; returns it and the number of edges.
+    #[inline(always)]
+    pub fn take(self, task: TaskId, scopes: u32) -> (SlotRef, &'w Slot<S>, u32) {
+        let Links { window, consumer, to, linked, waiting, .. } = self.links;
+        to.move_in(task, 1 + waiting, 1 + scopes);
+        // Ordering: Relaxed; there is one thread.
+        to.deps_first.store(self.first_place, Relaxed);
+        to.deps_linked.store(linked, Relaxed);
+        to.kept.store(linked << keeps::BITS, Relaxed);
+        self.ring.take_deps(linked, window.deps);
+        self.ring.take_slot();
+        (consumer, to, linked)
     }
 }
 
 impl<S: Sharing> Slot<S> {
+    /// A task moves in, with this many things to wait for, its admission among them, and references on it.
+    #[inline(always)]
+    pub(super) fn move_in(&self, task: TaskId, fanin: u32, refs: u32) {
+        self.state.reserve(task);
+        // Ordering: Relaxed; the slot is the orchestrator's own until it is linked or published.
+        self.fanin.store(fanin, Relaxed);
+        self.fanout.store(NONE, Relaxed);
+        self.refs.store(refs, Relaxed);
+        self.mark.store(u64::MAX, Relaxed);
+    }
+
     /// Takes a reference on a task unless it is consumed.
     #[inline(always)]
     fn hold(&self) -> bool {

@@ -68,7 +68,7 @@ impl Outcomes for Told<'_> {
     fn consumed(&mut self, slot: SlotRef) {
         self.0.consumed[slot as usize].fetch_add(1, SeqCst);
         if self.0.window.is_oldest(slot) {
-            self.0.window.advance(0, |_| {});
+            self.0.window.advance(0, |_, _| {});
         }
     }
 }

@@ -15,7 +15,7 @@ mod slot;
 mod span;
 mod state;
 
-pub use links::{Linked, Links};
+pub use links::{Linked, Links, Newcomer};
 pub use reserve::{Needs, Refusal, Resource};
 pub use ring::{HeapPiece, Ring};
 pub use slot::{Description, NONE, Slot, SlotRef, flag};
@@ -109,7 +109,7 @@ impl<S: Sharing> Window<S> {
     #[must_use]
     pub fn new(limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
         let Lengths { slots, entries, rings } = Lengths::of(limits);
-        Window::over((zeroed(slots).into(), zeroed(entries).into(), zeroed(rings).into()), limits, fanout_order)
+        Window::over((Span::zeroed(slots), Span::zeroed(entries), Span::zeroed(rings)), limits, fanout_order)
     }
 
     /// A window over arrays of the [`Lengths`] that belong to `limits`, as its last user left them.
@@ -185,7 +185,7 @@ impl<S: Sharing> Window<S> {
 
     /// The same in a window of one ring, where a task's position is its id.
     #[inline]
-    pub fn only_home(&self, task: TaskId) -> Option<SlotRef> {
+    fn only_home(&self, task: TaskId) -> Option<SlotRef> {
         let slot = self.at(0, task.0);
         (self.slot(slot).task() == task).then_some(slot)
     }
@@ -254,13 +254,19 @@ impl<S: Sharing> Window<S> {
         Links { window: self, consumer, to, place, first, linked, waiting: 0, counted: count }
     }
 
-    /// Begins to make the task that enters a ring next a consumer of producers for which there are entries, whose number it takes when
-    /// it is reserved. Only where one thread does everything: it hangs in their lists before its fanin counts them.
+    /// The task that enters a ring next, if there is a slot and this many dependency entries for it.
     #[inline(always)]
-    pub fn links_ahead(&self, ring: u32) -> Links<'_, S> {
-        let consumer = self.at(ring, self.ring(ring).submitted());
-        let (first, place) = (ring * self.deps, self.ring(ring).next_entry());
-        Links { window: self, consumer, to: self.slot(consumer), place, first, linked: 0, waiting: 0, counted: 0 }
+    pub fn newcomer(&self, ring: u32, entries: usize) -> Option<Newcomer<'_, S>> {
+        let state = self.ring(ring);
+        let submitted = state.submitted();
+        if submitted - state.retired() >= self.usable || state.deps_used() + entries as u64 > u64::from(self.deps) {
+            return None;
+        }
+        let consumer = self.at(ring, submitted);
+        let (first, place) = (ring * self.deps, state.next_entry());
+        let to = self.slot(consumer);
+        let links = Links { window: self, consumer, to, place, first, linked: 0, waiting: 0, counted: 0 };
+        Some(Newcomer { links, ring: state, first_place: place })
     }
 
     #[inline]
@@ -357,7 +363,9 @@ impl<S: Sharing> Window<S> {
         };
         let mut left = self.entries.len();
         while index < CLOSED {
-            left = left.checked_sub(1).expect(CIRCLE);
+            if S::SHARED {
+                left = left.checked_sub(1).expect(CIRCLE);
+            }
             let entry = &self.entries[index as usize];
             let consumer = entry.consumer.load(Relaxed);
             // Read before the consumer is released: it may run, retire and give the entry away at once.
@@ -371,7 +379,7 @@ impl<S: Sharing> Window<S> {
         }
         let n_linked = slot.deps_linked.load(Relaxed);
         if n_linked > 0 {
-            assert!(n_linked <= self.deps, "{TOO_MANY}");
+            assert!(!S::SHARED || n_linked <= self.deps, "{TOO_MANY}");
             let (pool, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
             for _ in 0..n_linked {
                 self.release(self.entries[(pool + place) as usize].producer.load(Relaxed), outcomes);

@@ -2,7 +2,7 @@
 
 use super::Window;
 use super::ring::HeapPiece;
-use super::slot::{NONE, SlotRef, keeps};
+use super::slot::{SlotRef, keeps};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,30 +72,13 @@ impl<S: Sharing> Window<S> {
     #[inline(always)]
     pub fn take(&self, ring: u32, task: TaskId, needs: &Needs, scopes: u32) -> Result<SlotRef, Refusal> {
         let piece = self.check(ring, needs)?;
-        Ok(self.take_checked(ring, task, needs, piece, scopes))
-    }
-
-    /// The same where everything is known to be there, and where the heap piece is to lie.
-    #[inline(always)]
-    pub fn take_checked(
-        &self,
-        ring: u32,
-        task: TaskId,
-        needs: &Needs,
-        piece: Option<HeapPiece>,
-        scopes: u32,
-    ) -> SlotRef {
         let state = self.ring(ring);
         let slot_ref = self.at(ring, state.submitted());
         let slot = self.slot(slot_ref);
-        slot.state.reserve(task);
+        slot.move_in(task, 1, 1 + scopes);
         // Ordering: Relaxed; the slot is the orchestrator's own until it is linked or published.
-        slot.fanin.store(1, Relaxed);
-        slot.fanout.store(NONE, Relaxed);
-        slot.refs.store(1 + scopes, Relaxed);
         slot.deps_first.store(state.take_deps(needs.deps as u32, self.deps), Relaxed);
         slot.deps_linked.store(0, Relaxed);
-        slot.mark.store(u64::MAX, Relaxed);
         let mut kept = (needs.deps as u32) << keeps::BITS;
         if let Some(piece) = piece {
             kept |= keeps::HEAP;
@@ -109,7 +92,7 @@ impl<S: Sharing> Window<S> {
         }
         slot.kept.store(kept, Relaxed);
         state.take_slot();
-        slot_ref
+        Ok(slot_ref)
     }
 
     /// Whether a ring has no slot left.
@@ -119,18 +102,12 @@ impl<S: Sharing> Window<S> {
         state.submitted() - state.retired() >= self.usable
     }
 
-    /// Whether a ring has this many dependency entries left.
-    #[inline]
-    pub fn has_entries(&self, ring: u32, count: usize) -> bool {
-        self.ring(ring).deps_used() + count as u64 <= u64::from(self.deps)
-    }
-
     /// Whether there is what a task needs beside a slot; where its heap piece would lie.
     ///
     /// # Errors
     /// As [`Window::reserve`].
     #[inline(always)]
-    pub fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
+    fn check(&self, ring: u32, needs: &Needs) -> Result<Option<HeapPiece>, Refusal> {
         let state = self.ring(ring);
         let piece = match needs.heap {
             0 => None,

@@ -1,8 +1,8 @@
 //! One place of the window: the state of its tenant, its counts, and what it was asked to do.
 //!
 //! ```text
-//! line 0, until it is retired   state | mark | fanin | fanout | refs | deps | cycles | kernel | what | blocks to place, to finish
-//! line 1, where there is any    blocks | blocks to take | vector cycles | name | tensors | scope | heap end
+//! line 0, until it is retired   state | mark | fanin | fanout | refs | deps | note | cycles | kernel | what
+//! line 1, where there is any    blocks, to place, to finish, to take | vector cycles | name | tensors | scope | heap end
 //! ```
 //!
 //! A window of thousands of slots does not fit the nearest caches, so what every task has stands on the first line, with bits that
@@ -46,6 +46,8 @@ pub struct Slot<S: Sharing> {
     pub(super) deps_linked: S::U32,
     /// How many are reserved, times four, and the bits of [`keeps`].
     pub(super) kept: S::U32,
+    /// A number of the engine's own.
+    note: S::U64,
     /// What to run; the first part of it shares the line of the words above.
     pub job: Description<S>,
     /// Tensor-map entries it holds, with [`keeps::TENSORS`].
@@ -77,9 +79,9 @@ pub struct Description<S: Sharing> {
     pub kernel: S::U32,
     /// [`flag`] bits, and above them task type, units and class, packed.
     what: S::U32,
-    /// Blocks not yet placed.
+    /// Blocks not yet placed, with [`flag::MANY_BLOCKS`].
     pub to_place: S::U32,
-    /// Blocks not yet completed.
+    /// Blocks not yet completed, with [`flag::MANY_BLOCKS`].
     pub to_finish: S::U32,
     /// Number of blocks, with [`flag::MANY_BLOCKS`].
     blocks: S::U32,
@@ -91,9 +93,9 @@ pub struct Description<S: Sharing> {
     name: S::U32,
 }
 
-// Everything up to the count of blocks lies on the first line.
+// Everything up to the counts of blocks lies on the first line.
 #[cfg(not(loom))]
-const _: () = assert!(std::mem::offset_of!(Slot<crate::sync::Shared>, job.blocks) == 64);
+const _: () = assert!(std::mem::offset_of!(Slot<crate::sync::Shared>, job.to_place) == 64);
 
 /// Bits of [`Description::has`].
 pub mod flag {
@@ -162,6 +164,18 @@ impl<S: Sharing> Slot<S> {
         left
     }
 
+    /// The number that the engine noted last.
+    #[inline]
+    pub fn note(&self) -> u64 {
+        self.note.load(Relaxed) // Ordering: for an engine of one thread.
+    }
+
+    /// Notes a number; returns the one before.
+    #[inline]
+    pub fn take_note(&self, number: u64) -> u64 {
+        self.note.swap(number, Relaxed) // Ordering: for an engine of one thread.
+    }
+
     /// A block of the task started.
     #[inline]
     pub fn start(&self) {
@@ -206,16 +220,17 @@ impl<S: Sharing> Description<S> {
     // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
     #[inline(always)]
     pub fn describe(&self, task: &Submit, kind: TaskType, cost: Cost, class: u32) {
-        let Units { cube, vector } = task.units;
-        let packed = kind as u32 | u32::from(cube) << 3 | u32::from(vector) << 5 | class << 7;
-        let mut what = packed << flag::BITS;
-        what |= if task.sync_start { flag::SYNC_START } else { 0 };
-        what |= if task.fault { flag::FAULT } else { 0 };
+        let mut what = (kind as u32 | class << 7) << flag::BITS;
+        if kind == TaskType::Mix {
+            let Units { cube, vector } = task.units;
+            what |= (u32::from(cube) << 3 | u32::from(vector) << 5) << flag::BITS;
+        }
+        what |= (u32::from(task.sync_start) * flag::SYNC_START) | (u32::from(task.fault) * flag::FAULT);
         let blocks = if kind == TaskType::None { 1 } else { task.blocks };
         if blocks > 1 {
             what |= flag::MANY_BLOCKS;
             self.blocks.store(blocks, Relaxed);
-            self.to_take.store(blocks, Relaxed);
+            self.set_out(blocks);
         }
         if let Some(name) = task.name {
             what |= flag::NAMED;
@@ -231,8 +246,6 @@ impl<S: Sharing> Description<S> {
         }
         self.what.store(what, Relaxed);
         self.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
-        self.to_place.store(blocks, Relaxed);
-        self.to_finish.store(blocks, Relaxed);
     }
 
     /// Number of blocks.
@@ -253,6 +266,24 @@ impl<S: Sharing> Description<S> {
         !self.has(flag::MANY_BLOCKS) || self.to_take.fetch_sub(1, Relaxed) == 1
     }
 
+    /// How many blocks of a task that is READY are not yet placed. For one thread.
+    #[inline]
+    pub fn left_to_place(&self) -> u32 {
+        if self.has(flag::MANY_BLOCKS) { self.to_place.load(Relaxed) } else { 1 }
+    }
+
+    /// A block is placed; returns how many are left. For one thread.
+    #[inline]
+    pub fn place_block(&self) -> u32 {
+        if self.has(flag::MANY_BLOCKS) { self.to_place.fetch_sub(1, Relaxed) - 1 } else { 0 }
+    }
+
+    /// A block is completed; true if it was the last. For one thread.
+    #[inline]
+    pub fn finish_block(&self) -> bool {
+        !self.has(flag::MANY_BLOCKS) || self.to_finish.fetch_sub(1, Relaxed) == 1
+    }
+
     /// Cycles of a block on a worker that is no cube.
     #[inline]
     pub fn vector_cycles(&self) -> u64 {
@@ -267,10 +298,14 @@ impl<S: Sharing> Description<S> {
 
     /// All blocks are to be placed once more.
     pub fn rewind(&self) {
-        let blocks = self.blocks();
-        self.to_place.store(blocks, Relaxed);
-        self.to_take.store(blocks, Relaxed);
-        self.to_finish.store(blocks, Relaxed);
+        if self.has(flag::MANY_BLOCKS) {
+            self.set_out(self.blocks.load(Relaxed));
+        }
+    }
+
+    /// No block of a task with many is placed yet.
+    fn set_out(&self, blocks: u32) {
+        [&self.to_place, &self.to_take, &self.to_finish].iter().for_each(|count| count.store(blocks, Relaxed));
     }
 
     /// Whether a flag is set.

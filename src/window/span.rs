@@ -1,10 +1,19 @@
 //! Where the window's arrays live: in the heap of the process or in a mapped file. Both look like a slice.
 #![expect(unsafe_code, reason = "a mapped file is seen as a slice of words")]
 
+use super::zeroed;
+#[cfg(not(loom))]
+use memmap2::MmapMut;
 use memmap2::MmapRaw;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
+#[cfg(not(loom))]
+use zerocopy::FromZeros;
+
+/// Bytes of a large page.
+#[cfg(not(loom))]
+const LARGE_PAGE: usize = 1 << 21;
 
 /// An array that never moves.
 pub struct Span<T> {
@@ -39,6 +48,40 @@ impl<T> From<Box<[T]>> for Span<T> {
         let len = array.len();
         let first = NonNull::from(Box::leak(array)).cast();
         Span { first, len, mapping: None }
+    }
+}
+
+#[cfg(not(loom))]
+impl<T: FromZeros> Span<T> {
+    /// Zeroed memory that the system hands out as it is touched: large arrays in large pages, where it has them.
+    ///
+    /// # Panics
+    /// When there is not so much memory.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Span<T> {
+        let bytes = len.checked_mul(size_of::<T>()).expect("an array of validated size");
+        if cfg!(miri) || bytes < LARGE_PAGE {
+            return zeroed(len).into();
+        }
+        // Arrays of whole large pages begin with one.
+        let mapping =
+            MmapMut::map_anon(bytes.next_multiple_of(LARGE_PAGE)).expect("memory for a window of validated size");
+        // It makes no difference but in time, so a refusal is no error.
+        #[cfg(target_os = "linux")]
+        let _ = mapping.advise(memmap2::Advice::HugePage);
+        let mapping = MmapRaw::from(mapping);
+        let first = NonNull::new(mapping.as_mut_ptr().cast::<T>()).expect("a mapping lies somewhere");
+        assert!(first.is_aligned(), "pages are aligned for everything");
+        Span { first, len, mapping: Some(Arc::new(mapping)) }
+    }
+}
+
+#[cfg(loom)]
+impl<T: Default> Span<T> {
+    /// Vacant slots, free entries, empty rings.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Span<T> {
+        zeroed(len).into()
     }
 }
 

@@ -116,6 +116,14 @@ impl Submit {
         self.parent = other.parent;
     }
 
+    /// Whether it neither reads, writes nor allocates anything.
+    #[inline]
+    #[must_use]
+    pub fn is_simple(&self) -> bool {
+        let regions = self.reads.len() | self.writes.len() | self.updates.len() | self.allocates.len();
+        regions as u64 | self.out_bytes == 0
+    }
+
     /// Bytes it takes of the heap ring: every allocation rounded up to 64. Saturates instead of overflowing.
     #[must_use]
     pub fn heap_bytes(&self) -> u64 {

@@ -60,8 +60,10 @@ fn chrome_events_are_the_schedule() {
         let mut scheduler = 0;
         for event in events.iter().filter(|event| event["ph"] == "X") {
             let (start, length, args) = (nanos(&event["ts"]), nanos(&event["dur"]), &event["args"]);
-            if event["cat"] == "task" {
-                let [task, submit, ready] = ["task", "submit", "ready"].map(|key| number(&args[key]));
+            if args.get("submit").is_some() {
+                let [task, submit] = ["task", "submit"].map(|key| number(&args[key]));
+                // What was ready when it started does not say so.
+                let ready = args.get("ready").map_or(start, number);
                 found.push([number(&event["tid"]), start, start + length, task, block(args), submit, ready]);
             } else if event["pid"] == 11 {
                 scheduler += length;
@@ -184,9 +186,10 @@ fn perfetto_packets_are_the_schedule() {
                 Some(2) => {
                     let (start, facts) = open.remove(&track).expect("a slice that was begun");
                     if let Some(worker) = workers.iter().position(|&other| other == track) {
-                        let [task, submit, ready] = ["task", "submit", "ready"].map(|key| facts[key]);
-                        // Block 0 is not told.
+                        let [task, submit] = ["task", "submit"].map(|key| facts[key]);
+                        // Block 0 is not told, nor a moment of readiness that is the start.
                         let block = facts.get("block").copied().unwrap_or(0);
+                        let ready = facts.get("ready").copied().unwrap_or(start);
                         found.push([worker as u64, start, now, task, block, submit, ready]);
                     }
                 }

@@ -206,7 +206,7 @@ fn pu_09_the_heap_wraps_when_its_beginning_is_free_again() {
         assert!(window.satisfy(slot));
         window.slot(slot).start();
         window.complete(slot, &mut Consumed::default());
-        window.advance(0, |_| {});
+        window.advance(0, |_, _| {});
     };
     let (first, second) = (take(0, 64).expect("it fits"), take(1, 4032).expect("it fits"));
     assert_eq!(take(2, 64), Err(Refusal::Full(Resource::Heap)));

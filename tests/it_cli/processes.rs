@@ -191,7 +191,7 @@ fn wait_for_submitted(window: &Path) {
     }
 }
 
-/// The number of a kernel, 48 bytes into each slot of 128, is overwritten while the task before it runs.
+/// The number of a kernel, 56 bytes into each slot of 128, is overwritten while the task before it runs.
 #[test]
 fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,7 +202,7 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     wait_for_submitted(&window);
     let size = fs::metadata(&window).expect("the window").len();
     let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    for place in (4096 + 48..size - 4).step_by(128) {
+    for place in (4096 + 56..size - 4).step_by(128) {
         file.seek(SeekFrom::Start(place)).expect("a place in the file");
         file.write_all(&0x7fff_fff0_u32.to_le_bytes()).expect("a file");
     }
@@ -210,7 +210,7 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     assert_eq!((submitter.code, device.code), (0, 0), "{submitter:?} {device:?}");
 }
 
-/// The number of producers of a task, 8 bytes before its cycles, is overwritten while it runs: the device must not look for 2^32.
+/// The number of producers of a task, 16 bytes before its cycles, is overwritten while it runs: the device must not look for 2^32.
 #[test]
 fn a_count_of_producers_that_cannot_be_ends_both_sides() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -224,7 +224,7 @@ fn a_count_of_producers_that_cannot_be_ends_both_sides() {
     let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
     let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
     let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    file.seek(SeekFrom::Start(place as u64 - 8)).expect("a place in the file");
+    file.seek(SeekFrom::Start(place as u64 - 16)).expect("a place in the file");
     file.write_all(&u32::MAX.to_le_bytes()).expect("a file");
     let (submitter, device) = (end(submitter), end(device));
     assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");

@@ -1,6 +1,6 @@
 //! What a journal copies from the window for its readers.
 
-use crate::engine::{JobKind, SchedulerJob};
+use crate::engine::{BlockRow, JobKind, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
 use crate::window::SlotRef;
 use std::sync::Arc;
@@ -22,6 +22,19 @@ pub struct Submitted<'a> {
     pub blocks: u32,
     /// Ids of the producers it was linked to.
     pub producers: &'a [u64],
+}
+
+/// A block that was placed on one worker and started there at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Started {
+    /// The slot of its task.
+    pub slot: SlotRef,
+    /// Whether it is the last block of its task.
+    pub is_last: bool,
+    /// Whether the job that dispatches it is told.
+    pub is_dispatched: bool,
+    /// Its row of the schedule.
+    pub row: BlockRow,
 }
 
 /// A job of the scheduler that was queued, begun and done at once.

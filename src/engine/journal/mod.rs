@@ -10,13 +10,16 @@
 //! of bounded size and number: who reads slowly holds the engine up, and memory does not grow with the run.
 
 mod facts;
+mod held;
 mod together;
 mod words;
+mod write;
 
-pub use facts::{DoneJob, Names, Occupancy, Submitted};
+pub use facts::{DoneJob, Names, Occupancy, Started, Submitted};
+use held::Held;
 use words::Page;
 
-use super::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
+use super::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::TaskType;
 use crate::window::SlotRef;
 use std::panic::resume_unwind;
@@ -25,7 +28,7 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 /// Pages that may wait for a reader.
-const MOST_WAITING: usize = 4;
+const MOST_WAITING: usize = 3;
 
 /// What a reader wants to know beside the rows of the schedule; the rest is not written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,6 +86,18 @@ pub trait Reader: Send + 'static {
     #[inline]
     fn placed(&mut self, placed: &Placed<'_>, now: u64) {
         let _ = (placed, now);
+    }
+
+    /// A block was given to one worker and started there at once, after the job that dispatches it if that is told.
+    #[inline(always)]
+    fn started(&mut self, started: &Started, names: &Names, now: u64) {
+        let Started { slot, is_last, is_dispatched, ref row } = *started;
+        let crew = [row.worker.0];
+        self.placed(&Placed { slot, task: row.task, kind: row.kind, is_last, crew: &crew }, now);
+        if is_dispatched {
+            self.job_at_once(&DoneJob { kind: JobKind::Dispatch, slot, worker: Some(row.worker) });
+        }
+        self.block(row, names);
     }
 
     /// A job of the scheduler was queued, begun or done.
@@ -144,11 +159,17 @@ pub struct Journal {
     /// Where the task or placed block written last begins and ends in the page.
     last: usize,
     last_end: usize,
-    /// Where it was written last that the policy acts.
-    acts_end: usize,
+    /// Where the job stands whose effects are told now, if it was done at once and stands in this page.
+    effect: usize,
+    /// Whether the policy acts by itself, which is not written yet.
+    policy_acts: bool,
+    /// What is in use, held back as long as it only grows.
+    held: Held,
     /// Names handed on so far.
     n_names: usize,
     n_blocks: u64,
+    /// The task that is submitted next, as far as is known.
+    next_task: u64,
     sign_of_life: Option<SignOfLife>,
     readers: Vec<SyncSender<Arc<Page>>>,
     threads: Vec<JoinHandle<()>>,
@@ -191,9 +212,12 @@ impl Journal {
             now: 0,
             last: 0,
             last_end: usize::MAX,
-            acts_end: usize::MAX,
+            effect: usize::MAX,
+            policy_acts: false,
+            held: Held::default(),
             n_names: 0,
             n_blocks: 0,
+            next_task: 0,
             sign_of_life: None,
             readers: Vec::new(),
             threads: Vec::new(),
@@ -239,6 +263,7 @@ impl Journal {
 
     /// Hands on what is left; readers come to the end by themselves.
     pub fn seal(&mut self) {
+        self.release();
         self.turn_page();
         self.readers.clear();
         self.is_read = false;
@@ -262,10 +287,14 @@ impl Journal {
             sign(self.n_blocks, self.now);
         }
         let empty = self.used.try_recv().map_or_else(|_| Page::empty(), Page::wiped);
-        let full = Arc::new(std::mem::replace(&mut self.page, empty));
+        let full = Arc::new(std::mem::replace(&mut self.page, empty.starting_with(self.next_task)));
         // A reader that is gone has panicked, which `close` tells; the others read on.
         self.readers.retain(|reader| reader.send(Arc::clone(&full)).is_ok());
-        (self.last_end, self.acts_end) = (usize::MAX, usize::MAX);
+        // Readers that were quicker than this thread leave the page to it.
+        if let Some(page) = Arc::into_inner(full) {
+            let _ = self.give_back.send(page);
+        }
+        (self.last_end, self.effect) = (usize::MAX, usize::MAX);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Readers that share a thread, so that what is written is taken apart once for all of them.
 
-use super::{DoneJob, Names, Needs, Occupancy, Reader, Submitted};
+use super::{DoneJob, Names, Needs, Occupancy, Reader, Started, Submitted};
 use crate::engine::{BlockRow, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::TaskType;
 use crate::window::SlotRef;
@@ -45,6 +45,7 @@ pass_on! {
     ready(slot: SlotRef, kind: TaskType, now: u64);
     withdrawn(kind: TaskType, now: u64);
     placed(placed: &Placed<'_>, now: u64);
+    started(started: &Started, names: &Names, now: u64);
     job(job: &SchedulerJob, step: JobStep, now: u64);
     job_at_once(job: &DoneJob);
     orchestrator(phase: Phase, from: u64, now: u64);

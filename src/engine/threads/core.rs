@@ -220,7 +220,7 @@ impl<'a, K: Kernels> Core<'a, K> {
 
     /// Retires what is consumed of a ring, and wakes an orchestrator that waits for it.
     pub(super) fn advance(&self, ring: u32, stats: &mut Stats) {
-        self.window.advance(ring, |_| {});
+        self.window.advance(ring, |_, _| {});
         self.kernels.retired();
         // The fence at the end of `advance` pairs with the one of a blocked orchestrator that announces itself. Whether
         // it is woken early or only when all are idle is a matter of speed.

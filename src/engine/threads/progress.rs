@@ -105,7 +105,7 @@ mod tests {
             assert!(window.satisfy(slot));
             if task < 4 {
                 window.complete(slot, &mut Silent);
-                window.advance(0, |_| {});
+                window.advance(0, |_, _| {});
             }
         }
         assert_eq!(tell(&window), (6, 4, 3, vec![2]));

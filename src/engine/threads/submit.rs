@@ -136,7 +136,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
 
     fn wait_blocked(&mut self) -> Waited {
         let core = self.core;
-        let advanced = core.window.advance(self.orchestrator.ring(), |_| {});
+        let advanced = core.window.advance(self.orchestrator.ring(), |_, _| {});
         let ring = core.window.ring(self.orchestrator.ring());
         let in_flight = ring.submitted() - ring.retired();
         if advanced > in_flight / 4 {
@@ -150,7 +150,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         core.wake_at.store(target, Relaxed); // Ordering: the bit set by `announce` publishes it.
         core.sleepers.announce(ORCHESTRATOR);
         // Behind the fence of `announce`: what was deferred before the duty was seen.
-        core.window.advance(self.orchestrator.ring(), |_| {});
+        core.window.advance(self.orchestrator.ring(), |_, _| {});
         if enough() {
             core.sleepers.withdraw(ORCHESTRATOR);
             return Waited::Again;

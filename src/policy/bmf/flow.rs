@@ -11,13 +11,13 @@
 
 use super::choose::NodeTable;
 use super::config::{Config, NodeConfig};
-use super::graph::{NodeGraph, Outlet, QUEUED, Stream};
+use super::graph::{Member, NodeGraph, QUEUED, Stream};
 use super::node::{Limits, Node};
 use super::pass::Passes;
-use super::record::{LISTED, NodeRecord};
+use super::queues::{Item, Queues};
+use super::record::{LISTED, NodeRecord, Record};
 use crate::id::TaskId;
-use crate::policy::number_set::NumberSet;
-use crate::window::{NONE, SlotRef};
+use crate::window::{NONE, SlotRef, prefetch};
 
 /// All nodes and streams of a run.
 pub(super) struct Flow {
@@ -25,8 +25,9 @@ pub(super) struct Flow {
     pub nodes: Vec<Node>,
     /// What the report tells of the nodes it lists.
     pub records: Vec<NodeRecord>,
-    /// Tasks scheduled by the last calls, in order, to be put into their queues.
-    pub scheduled: Vec<Scheduled>,
+    pub queues: Queues,
+    pub record: Record,
+    n_scheduled: u32,
     /// Nodes closed by the last calls.
     pub closed: Vec<u32>,
     /// Tasks neither processed nor cancelled.
@@ -39,48 +40,74 @@ pub(super) struct Flow {
     pub is_open: bool,
     limits: Limits,
     table: NodeTable,
-    /// Nodes with READY tasks not scheduled.
-    holding: NumberSet,
+    holding: Holding,
     pub(super) passes: Passes,
 }
 
-/// A task that left its node.
-#[derive(Clone, Copy)]
-pub(super) struct Scheduled {
-    pub task: u32,
-    pub slot: SlotRef,
-    pub node: i32,
-    pub timestamp: i64,
-    /// Although it was held back.
-    pub by_force: bool,
+/// Nodes with READY tasks not scheduled. They are only looked for when nothing else helps, so that others stay listed until then
+/// or until there are many of them.
+#[derive(Default)]
+struct Holding {
+    /// Some of them more than once.
+    listed: Vec<u32>,
+    /// When there are so many, those that hold nothing any more are taken out.
+    limit: usize,
+}
+
+impl Holding {
+    /// A node holds a task, and held none before.
+    #[inline]
+    fn add(&mut self, node: u32, nodes: &[Node]) {
+        if self.listed.len() >= self.limit {
+            self.tidy(nodes);
+        }
+        self.listed.push(node);
+    }
+
+    #[cold]
+    fn tidy(&mut self, nodes: &[Node]) {
+        const FEW: usize = 256;
+        self.listed.retain(|&node| !nodes[node as usize].held.is_empty());
+        self.listed.sort_unstable();
+        self.listed.dedup();
+        self.limit = (2 * self.listed.len()).max(FEW);
+    }
+
+    /// All of them, ascending.
+    fn all(&mut self, nodes: &[Node]) -> &[u32] {
+        self.tidy(nodes);
+        &self.listed
+    }
 }
 
 impl Flow {
-    pub fn new(shape: NodeGraph, config: &Config) -> Flow {
+    pub fn new(mut shape: NodeGraph, config: &Config, queues: Queues, record: Record) -> Flow {
         let limit = |id| u32::try_from(config.node(id).queue_length_limit).unwrap_or(u32::MAX);
-        let n_nodes = shape.n_tasks.len();
+        let n_nodes = shape.n_nodes();
         let own = if config.nodes.is_empty() { 0 } else { n_nodes as u32 };
         let mut flow = Flow {
             limits: Limits {
                 usual: NodeConfig::default().queue_length_limit as u32,
                 own: (0..own).map(|node| limit(shape.id(node))).collect(),
             },
-            nodes: shape.n_tasks.iter().map(|&n_tasks| Node::new(n_tasks)).collect(),
+            nodes: shape.nodes.iter().map(|&(n_tasks, queue)| Node::new(n_tasks, queue)).collect(),
             records: vec![NodeRecord::default(); n_nodes.min(LISTED)],
-            scheduled: Vec::new(),
+            queues,
+            record,
+            n_scheduled: 0,
             closed: Vec::new(),
             left: shape.tasks.len() as u64,
             held: 0,
             last_schedule: 0,
             is_open: false,
             table: NodeTable::default(),
-            holding: NumberSet::new(n_nodes),
-            passes: Passes::new(&shape),
+            holding: Holding::default(),
+            passes: Passes::new(&mut shape),
             shape,
         };
         // Tasks without a worker are never scheduled.
-        for member in &flow.shape.tasks {
-            flow.nodes[member.node as usize].unscheduled -= u32::from(!member.is_scheduled());
+        for (member, &queue) in flow.shape.tasks.iter().zip(&flow.shape.queues) {
+            flow.nodes[member.node as usize].unscheduled -= u32::from(queue == NONE);
         }
         flow
     }
@@ -90,29 +117,29 @@ impl Flow {
         self.shape.tasks[task.0 as usize].node
     }
 
-    /// A READY task waits in its node.
-    pub fn hold(&mut self, task: TaskId, slot: SlotRef) {
-        let index = self.node_of(task);
+    /// A READY task waits in its node, which is given.
+    #[inline]
+    pub fn hold(&mut self, task: TaskId, slot: SlotRef, index: u32) {
         let node = &mut self.nodes[index as usize];
-        node.held.push(task.0 as u32, slot, &self.shape);
-        let n_held = node.held.len();
-        // Both are looked at for the first time since the program was read: what it consumes when it is scheduled, and what
-        // consumes from it when it is completed.
-        let task = task.0 as usize;
-        self.shape.producers.foresee(task);
-        self.shape.outlets.foresee(task);
+        let is_first = node.held.push(task.0 as u32, slot, &self.shape);
+        // What it consumes is looked at when it is scheduled, and what consumes from it when it is completed, for the first time
+        // since the program was read.
+        self.shape.inlets.foresee(task.0 as usize);
+        if let Some(outlet) = self.shape.outlets.get(self.shape.tasks[task.0 as usize].outlet as usize) {
+            prefetch(outlet);
+        }
         if let Some(record) = self.records.get_mut(index as usize) {
-            record.held_high = record.held_high.max(n_held);
+            record.held_high = record.held_high.max(node.held.len());
         }
         self.held += 1;
-        if n_held == 1 {
-            self.holding.insert(index);
+        if is_first {
+            self.holding.add(index, &self.nodes);
             self.review(index);
         }
     }
 
     /// Looks again whether a node is able; called whenever what decides it may have changed.
-    #[inline]
+    #[inline(always)]
     fn review(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         let is_able = !node.held.is_empty() && !node.is_held_back(self.limits.of(index));
@@ -157,7 +184,8 @@ impl Flow {
 
     /// Schedules the READY task with the smallest timestamp and node of all, although it is held back.
     pub fn force(&mut self, now: u64) -> bool {
-        let open = self.holding.iter().filter(|&index| !self.nodes[index as usize].is_paused);
+        let holding = self.holding.all(&self.nodes).iter().copied();
+        let open = holding.filter(|&index| !self.nodes[index as usize].is_paused);
         let oldest = open.min_by_key(|&index| {
             let first = self.nodes[index as usize].held.first();
             (first.map(|task| self.shape.timestamp(task)), index)
@@ -168,27 +196,28 @@ impl Flow {
     fn schedule_oldest(&mut self, index: u32, now: u64, by_force: bool) -> bool {
         let node = &mut self.nodes[index as usize];
         let Some((task, slot)) = node.held.pop() else { return false };
-        if node.held.is_empty() {
-            self.holding.remove(index);
-        }
+        let queue = node.queue;
         self.held -= 1;
         node.pending += 1;
+        node.unscheduled -= 1;
         if let Some(record) = self.records.get_mut(index as usize) {
             record.pending_high = record.pending_high.max(node.pending);
             record.last_schedule = Some(now);
         }
         self.last_schedule = now;
         self.review(index);
-        self.unqueue_packets(task);
-        let (node, timestamp) = (self.shape.id(index), self.shape.timestamp(task));
-        self.scheduled.push(Scheduled { task, slot, node, timestamp, by_force });
+        self.unqueue_packets(task, index);
+        let item = Item::new(self.shape.timestamp(task), self.shape.id(index), self.n_scheduled, task, slot);
+        self.queues.push(self.shape.queue(task, queue), item);
+        self.n_scheduled += 1;
+        self.record.admitted(now, &self.shape.names, TaskId(task.into()), by_force);
         true
     }
 
     /// A task is completed. `was_scheduled` is false for one that takes no worker.
     pub fn complete(&mut self, task: TaskId, was_scheduled: bool, now: u64) {
-        let index = self.node_of(task);
-        self.queue_packets(task);
+        let Member { node: index, outlet: first, .. } = self.shape.tasks[task.0 as usize];
+        self.queue_packets(index, first);
         if let Some(record) = self.records.get_mut(index as usize) {
             record.processed += 1;
         }
@@ -196,11 +225,13 @@ impl Flow {
         if closed {
             self.close(index, now);
         }
-        for outlet in self.shape.outlets.range(task.0 as usize) {
-            match self.shape.outlets.tasks[outlet].to {
-                NONE => break,
-                to => self.sched_required(to, now),
-            }
+        let mut next = first as usize;
+        // When nobody is able, nobody becomes so by asking.
+        while self.passes.is_any_able()
+            && let Some(&outlet) = self.shape.outlets.get(next)
+        {
+            self.sched_required(self.shape.streams[outlet.stream()].to, now);
+            next = if outlet.is_last() { usize::MAX } else { next + 1 };
         }
         if was_scheduled {
             self.one_less_pending(index);
@@ -232,9 +263,11 @@ impl Flow {
 
     /// A task that was not scheduled will never run.
     pub fn cancel(&mut self, task: TaskId, now: u64) {
-        let index = self.node_of(task);
-        if self.shape.tasks[task.0 as usize].is_scheduled() {
-            self.unqueue_packets(task.0 as u32);
+        let (index, task) = (self.node_of(task), task.0 as u32);
+        let node = &mut self.nodes[index as usize];
+        if self.shape.queue(task, node.queue) != NONE {
+            node.unscheduled -= 1;
+            self.unqueue_packets(task, index);
         }
         if self.is_over(index, now) {
             self.close(index, now);
@@ -245,12 +278,10 @@ impl Flow {
     pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
         let held = self.nodes[index as usize].held.take_all();
         self.held -= held.len();
-        if !held.is_empty() {
-            self.holding.remove(index);
-        }
         self.review(index);
         for &(task, _) in &held {
-            self.unqueue_packets(task);
+            self.nodes[index as usize].unscheduled -= 1;
+            self.unqueue_packets(task, index);
             self.is_over(index, now);
         }
         held.into_iter().map(|(_, slot)| slot).collect()
@@ -262,8 +293,8 @@ impl Flow {
     }
 
     /// Why the oldest READY task is not scheduled, in words.
-    pub fn why_held(&self) -> Option<String> {
-        let index = self.holding.first()?;
+    pub fn why_held(&mut self) -> Option<String> {
+        let index = *self.holding.all(&self.nodes).first()?;
         let node = &self.nodes[index as usize];
         let (name, id) = (self.shape.names.name(TaskId(node.held.first()?.into())), self.shape.id(index));
         let is_full = |stream: &&Stream| stream.waiting >= self.limits.of(stream.to);
@@ -295,48 +326,47 @@ impl Flow {
 
     /// A node closes: each node upstream schedules one task, whatever holds it back.
     fn close(&mut self, index: u32, now: u64) {
-        for place in self.passes.live(&self.shape, index) {
-            self.schedule_node(self.shape.upstream[place], now);
+        let (begin, end) = self.shape.live[index as usize];
+        for place in begin..end {
+            self.schedule_node(self.shape.upstream[place as usize], now);
         }
     }
 
-    /// The packets of a completed task wait for their consumers.
+    /// The packets of a completed task of a node wait for their consumers; its outlets begin with `first`.
     #[inline]
-    fn queue_packets(&mut self, task: TaskId) {
+    fn queue_packets(&mut self, from: u32, first: u32) {
         let NodeGraph { outlets, streams, .. } = &mut self.shape;
-        let (mut n_filled, own) = (0, outlets.range(task.0 as usize));
-        for outlet in &mut outlets.tasks[own] {
+        let (mut n_filled, mut next) = (0, first as usize);
+        while let Some(outlet) = outlets.get_mut(next) {
             if outlet.waiting > 0 {
                 outlet.waiting |= QUEUED;
-                let stream = &mut streams[outlet.stream as usize];
+                let stream = &mut streams[outlet.stream()];
                 stream.waiting += 1;
                 stream.high = stream.high.max(stream.waiting);
-                n_filled += u32::from(stream.waiting == self.limits.of(outlet.to));
+                n_filled += u32::from(stream.waiting == self.limits.of(stream.to));
             }
+            next = if outlet.is_last() { usize::MAX } else { next + 1 };
         }
         if n_filled > 0 {
-            let from = self.node_of(task);
             self.nodes[from as usize].full_streams += n_filled;
             self.review(from);
         }
     }
 
-    /// A consumer is scheduled or will never be: packets that waited for it alone do not wait any more.
+    /// A consumer of a node is scheduled or will never be: packets that waited for it alone do not wait any more.
     #[inline]
-    fn unqueue_packets(&mut self, consumer: u32) {
-        let to = self.shape.tasks[consumer as usize].node;
-        self.nodes[to as usize].unscheduled -= 1;
-        for edge in self.shape.producers.range(consumer as usize) {
-            let NodeGraph { producers, outlets, streams, .. } = &mut self.shape;
-            let of_producer = outlets.range(producers.tasks[edge] as usize);
-            let Some(outlet) = find_outlet(&mut outlets.tasks[of_producer], to) else { continue };
+    fn unqueue_packets(&mut self, consumer: u32, to: u32) {
+        let limit = self.limits.of(to);
+        for edge in self.shape.inlets.range(consumer as usize) {
+            let NodeGraph { inlets, outlets, streams, .. } = &mut self.shape;
+            let Some(outlet) = outlets.get_mut(inlets.tasks[edge] as usize) else { continue };
             outlet.waiting -= 1;
             if outlet.waiting != QUEUED {
                 continue;
             }
             outlet.waiting = 0;
-            let stream = &mut streams[outlet.stream as usize];
-            let (from, was_full) = (stream.from, stream.waiting == self.limits.of(to));
+            let stream = &mut streams[outlet.stream()];
+            let (from, was_full) = (stream.from, stream.waiting == limit);
             stream.waiting -= 1;
             if was_full {
                 self.nodes[from as usize].full_streams -= 1;
@@ -344,16 +374,4 @@ impl Flow {
             }
         }
     }
-}
-
-/// The outlet to a node among those of a task.
-#[inline]
-fn find_outlet(outlets: &mut [Outlet], to: u32) -> Option<&mut Outlet> {
-    const FEW: usize = 8;
-    let place = if outlets.len() <= FEW {
-        outlets.iter().position(|outlet| outlet.to == to)
-    } else {
-        outlets.binary_search_by_key(&to, |outlet| outlet.to).ok()
-    };
-    place.map(|place| &mut outlets[place])
 }

@@ -3,41 +3,50 @@
 //! Most of it is one entry a task, so that every byte counts: new memory costs more time than anything that is done with it.
 
 use super::config::Config;
-use super::read::{Names, Program};
+use super::read::{Demand, Names, Program, Sketch};
+use super::record::LISTED;
 use super::route::Router;
-use crate::config::Machine;
+use crate::config::{ConfigError, Machine};
 use crate::engine::RunError;
 use crate::graph::{Adjacency, Producers};
 use crate::id::{TaskId, TaskType};
 use crate::policy::number_set::NumberSet;
 use crate::window::NONE;
 use std::collections::BTreeSet;
+use zerocopy::FromZeros;
 
 /// All nodes and tasks.
 pub(super) struct NodeGraph {
     /// Ids of the nodes, ascending; nothing if they are the indices, because all nodes are derived.
     ids: Vec<i32>,
-    /// By node.
+    /// By node: how many tasks it has, and the queue that they go to, or [`NONE`] if they take no worker.
+    pub nodes: Vec<(u32, u32)>,
+    /// How many tasks the first nodes have, as many as the report lists.
     pub n_tasks: Vec<u32>,
     /// Tasks by id.
     pub tasks: Vec<Member>,
+    /// By task, its queue, or [`NONE`] if it takes no worker; nothing if all tasks of every node have the same.
+    pub queues: Vec<u32>,
     /// By task, as far as the trace gives any.
     timestamps: Vec<Option<i64>>,
     /// Whether the trace names any node.
     pub is_declared: bool,
-    /// Those into a node one after the other.
+    /// Those into a node one after the other, and those into the last node first.
     pub streams: Vec<Stream>,
     /// Streams of the configuration, node by node.
     declared: Vec<(u32, u32)>,
-    /// Where the streams into each node begin; one more than there are nodes.
-    first_stream: Vec<u32>,
-    /// For the streams of each node, the nodes they come from, ascending.
+    /// For the streams into each node, the nodes they come from, ascending.
     pub upstream: Vec<u32>,
+    /// By node: where those upstream begin, and where those end that may still schedule something, or have such nodes before them.
+    pub live: Vec<(u32, u32)>,
     /// Whether every node comes after those upstream of it.
-    pub is_ordered: bool,
-    /// By task, what it puts into streams, ascending by the node at the end; unused ones come last.
-    pub outlets: Adjacency<Outlet>,
-    pub producers: Producers,
+    is_ordered: bool,
+    /// By node, something that is larger for a node than for those upstream; nothing if that is not known.
+    levels: Vec<u32>,
+    /// What tasks put into streams: those of a task one after the other, ascending by the node at the end.
+    pub outlets: Vec<Outlet>,
+    /// By task, the outlets of its producers through which it gets its packets; [`NONE`] for producers of its own node.
+    pub inlets: Producers,
     pub names: Names,
     /// What to tell about the choice of queues.
     pub warnings: Vec<String>,
@@ -49,16 +58,11 @@ pub(super) struct Member {
     /// Index of its node.
     pub node: u32,
     /// Its place among those of its node, from 1, which is its timestamp if the trace gives none.
-    place: u32,
-    /// The queue it goes to, or [`NONE`] if it takes no worker.
-    pub queue: u32,
-}
-
-impl Member {
-    /// Whether it takes a worker. What takes none is never scheduled.
-    pub fn is_scheduled(&self) -> bool {
-        self.queue != NONE
-    }
+    pub place: u32,
+    /// The first of its outlets; none has this number if it has none. How many consumers it has, while the program is read.
+    pub outlet: u32,
+    /// How many tasks are on the longest path before it. Nobody looks at that when the program is read.
+    pub level: u32,
 }
 
 /// Packets on the way from one node to another.
@@ -72,57 +76,93 @@ pub(super) struct Stream {
 }
 
 /// What a task puts into one stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromZeros)]
 pub(super) struct Outlet {
-    /// The node at the end of the stream, or [`NONE`] if this is unused.
-    pub to: u32,
-    pub stream: u32,
+    /// The stream, and [`LAST`].
+    stream: u32,
     /// Consumers there that are not scheduled yet, and [`QUEUED`].
     pub waiting: u32,
 }
+
+impl Outlet {
+    #[inline]
+    pub fn stream(self) -> usize {
+        (self.stream & !LAST) as usize
+    }
+
+    /// Whether it is the last of its task.
+    #[inline]
+    pub fn is_last(self) -> bool {
+        self.stream & LAST != 0
+    }
+}
+
+/// Set in the last outlet of a task. It is the first that is found, in room that is [`UNUSED`].
+const LAST: u32 = 1 << 31;
+
+/// Set in the place behind the room for the outlets of a task, as long as it has none.
+const UNUSED: u32 = 1 << 31;
 
 /// Set in an outlet while its packet waits in the stream.
 pub(super) const QUEUED: u32 = 1 << 31;
 
 impl NodeGraph {
     /// Finds the nodes of a program and gives each a queue.
-    pub fn new(program: Program, config: &Config, machine: &Machine) -> Result<NodeGraph, RunError> {
-        let is_declared = !program.named.is_empty();
-        let Program { producers, mut nodes, n_nodes, named, demands, timestamps, refused, names } = program;
-        let ids = ids(&named, n_nodes, &config.streams, &mut nodes);
+    pub fn new(mut program: Program, config: &Config, machine: &Machine) -> Result<NodeGraph, RunError> {
+        let (ids, is_declared) = (name_nodes(&mut program, &config.streams), !program.named.is_empty());
         let mut graph = NodeGraph {
-            n_tasks: vec![0; if ids.is_empty() { n_nodes as usize } else { ids.len() }],
             ids,
-            tasks: Vec::with_capacity(nodes.len()),
-            timestamps,
+            nodes: Vec::new(),
+            n_tasks: program.nodes.iter().map(|node| node.n_tasks).take(LISTED).collect(),
+            tasks: Vec::new(),
+            queues: Vec::new(),
+            timestamps: std::mem::take(&mut program.timestamps),
             is_declared,
             streams: Vec::new(),
             declared: Vec::new(),
-            first_stream: vec![0],
             upstream: Vec::new(),
+            live: Vec::new(),
             is_ordered: true,
-            outlets: Adjacency { first: Vec::new(), tasks: Vec::new() },
-            producers,
-            names,
+            levels: Vec::new(),
+            outlets: Vec::new(),
+            inlets: Producers::default(),
+            names: std::mem::take(&mut program.names),
             warnings: Vec::new(),
         };
-        if let Some((task, line)) = refused {
-            return Err(graph.refuse(task, line, nodes[task.0 as usize]));
+        if let Some((task, line)) = program.refused {
+            return Err(graph.refuse(task, line, program.members[task.0 as usize].node));
         }
-        let mut router = Router::new(config, graph.n_tasks.len(), is_declared, machine);
-        for (node, demand) in nodes.into_iter().zip(demands) {
-            let queue = router.queue(node, graph.id(node), demand)?;
-            let n_tasks = &mut graph.n_tasks[node as usize];
-            *n_tasks += 1;
-            graph.tasks.push(Member {
-                node,
-                place: *n_tasks,
-                queue: if demand.kind == TaskType::None { NONE } else { queue },
-            });
-        }
+        let mut router = Router::new(config, is_declared, machine);
+        graph.route(&program, &mut router)?;
         graph.warnings = router.warnings;
-        graph.find_streams(&config.streams);
+        let Program { producers, members, nodes, is_grouped, .. } = program;
+        (graph.tasks, graph.inlets) = (members, producers);
+        let by_node = if is_grouped && graph.ids.is_empty() { Vec::new() } else { graph.by_node() };
+        graph.find_streams(&config.streams, &by_node);
+        if !graph.is_ordered && graph.ids.is_empty() {
+            graph.levels = nodes.iter().map(|node| node.level).collect();
+        }
         Ok(graph)
+    }
+
+    /// Gives every node or every task a queue, in the order of tasks.
+    fn route(&mut self, program: &Program, router: &mut Router<'_>) -> Result<(), ConfigError> {
+        if self.ids.is_empty() && program.demands.is_empty() {
+            // Nodes are numbered by their first tasks.
+            self.nodes.reserve_exact(program.nodes.len());
+            for (index, &Sketch { n_tasks, demand, .. }) in (0..).zip(&program.nodes) {
+                let queue = router.queue_of_all(index, demand)?;
+                self.nodes.push((n_tasks, if demand.kind == TaskType::None { NONE } else { queue }));
+            }
+            return Ok(());
+        }
+        self.nodes = program.nodes.iter().map(|node| (node.n_tasks, 0)).collect();
+        for (task, &Member { node, .. }) in program.members.iter().enumerate() {
+            let demand = program.demand(task);
+            let queue = router.queue(node, self.id(node), demand)?;
+            self.queues.push(if demand.kind == TaskType::None { NONE } else { queue });
+        }
+        Ok(())
     }
 
     /// The error for a task that has the timestamp of none.
@@ -144,7 +184,7 @@ impl NodeGraph {
     /// Index of a node.
     pub fn index_of(&self, id: i32) -> Option<u32> {
         if self.ids.is_empty() {
-            return u32::try_from(id).ok().filter(|&index| (index as usize) < self.n_tasks.len());
+            return u32::try_from(id).ok().filter(|&index| (index as usize) < self.n_nodes());
         }
         self.ids.binary_search(&id).ok().map(|index| index as u32)
     }
@@ -157,24 +197,50 @@ impl NodeGraph {
         }
     }
 
+    /// What orders the tasks of a node before their ids do: the timestamps, if the trace gives any. Others ascend with the ids.
+    #[inline]
+    pub fn rank_in_node(&self, task: u32) -> i64 {
+        if self.timestamps.is_empty() { 0 } else { self.timestamp(task) }
+    }
+
+    /// Number of nodes.
+    #[inline]
+    pub fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The queue of a task of a node whose queue is `usual`, or [`NONE`] if it takes no worker: then it is never scheduled.
+    #[inline]
+    pub fn queue(&self, task: u32, usual: u32) -> u32 {
+        self.queues.get(task as usize).copied().unwrap_or(usual)
+    }
+
     /// Where the streams into a node stand.
     #[inline]
     pub fn streams_into(&self, node: u32) -> std::ops::Range<usize> {
-        let index = node as usize;
-        self.first_stream[index] as usize..self.first_stream[index + 1] as usize
+        let end = if node == 0 { self.streams.len() } else { self.live[node as usize - 1].0 as usize };
+        self.live[node as usize].0 as usize..end
     }
 
     /// The nodes that each node feeds.
     pub fn downstream(&self) -> Adjacency<u32> {
-        Adjacency { first: self.first_stream.clone(), tasks: self.upstream.clone() }.reversed()
+        let mut upstream = Adjacency::default();
+        for node in 0..self.n_nodes() as u32 {
+            upstream.tasks.extend_from_slice(&self.upstream[self.streams_into(node)]);
+            upstream.first.push(upstream.tasks.len() as u32);
+        }
+        upstream.reversed()
     }
 
     /// A place for every node such that every node comes after those upstream, and how many places that holds for: nodes on
     /// cycles and behind them come last. Nothing if the indices are such places.
-    pub fn places(&self) -> (Vec<u32>, u32) {
-        let n_nodes = self.n_tasks.len() as u32;
+    pub fn places(&mut self) -> (Vec<u32>, u32) {
+        let n_nodes = self.n_nodes() as u32;
         if self.is_ordered {
             return (Vec::new(), n_nodes);
+        }
+        if !self.levels.is_empty() {
+            return (sorted_places(std::mem::take(&mut self.levels)), n_nodes);
         }
         let downstream = self.downstream();
         let mut left: Vec<u32> = (0..n_nodes).map(|node| self.streams_into(node).len() as u32).collect();
@@ -207,71 +273,83 @@ impl NodeGraph {
         let declared = self.declared.iter().filter(move |&&(from, _)| from == node);
         let declared = declared
             .filter_map(move |&(_, to)| self.streams[self.streams_into(to)].iter().find(|stream| stream.from == node));
-        let tasks = (0..self.tasks.len()).filter(move |&task| self.tasks[task].node == node);
-        let outlets = tasks.flat_map(|task| self.outlets.of(task)).filter(|outlet| outlet.to != NONE);
-        declared.chain(outlets.map(|outlet| &self.streams[outlet.stream as usize]))
+        let tasks = self.tasks.iter().filter(move |task| task.node == node);
+        let outlets = tasks.flat_map(|task| self.outlets_of(task));
+        declared.chain(outlets.map(|outlet| &self.streams[outlet.stream()]))
+    }
+
+    /// What a task puts into streams.
+    fn outlets_of(&self, task: &Member) -> &[Outlet] {
+        let from = self.outlets.get(task.outlet as usize..).unwrap_or_default();
+        &from[..from.iter().position(|outlet| outlet.is_last()).map_or(0, |last| last + 1)]
     }
 
     /// Finds what every task puts into streams, one outlet for each node that consumes from it, and the streams: one from each
-    /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at.
-    fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>) {
+    /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at, and the last
+    /// node first, so that outlets fill the room for them from its end. `by_node` has the tasks of each node one after the other, or
+    /// nothing if they follow each other anyway.
+    fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>, by_node: &[u32]) {
         let index = |id| self.index_of(id).expect("every declared node is listed");
         self.declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
         let mut by_end = self.declared.clone();
         by_end.sort_unstable_by_key(|&(_, to)| to);
-        let mut by_end = by_end.into_iter().peekable();
-        // By task, at first the node of its last consumer, then how many outlets it has; by node, one more than the last stream
-        // out of it.
-        let (mut used, mut fed) = (vec![NONE; self.tasks.len()], vec![0_u32; self.n_tasks.len()]);
-        self.outlets = self.unused_outlets(&mut used);
-        used.fill(0);
-        let (tasks, first) = self.by_node();
-        for to in 0..self.n_tasks.len() as u32 {
+        // By node, one more than the last stream out of it.
+        let mut fed = vec![0_u32; self.n_nodes()];
+        let mut end = self.tasks.len();
+        self.make_room_for_outlets();
+        self.live = vec![(0, 0); self.n_nodes()];
+        for to in (0..self.n_nodes() as u32).rev() {
             let begin = self.streams.len() as u32;
-            while let Some((from, _)) = by_end.next_if(|&(_, end)| end == to) {
+            while let Some((from, _)) = by_end.pop_if(|&mut (_, end)| end == to) {
                 self.stream(from, to, begin, &mut fed);
             }
-            for &task in &tasks[first[to as usize] as usize..first[to as usize + 1] as usize] {
-                self.find_outlets_to(to, task as usize, &mut used, |graph, from| {
-                    graph.stream(from, to, begin, &mut fed)
-                });
+            let first = end - self.nodes[to as usize].0 as usize;
+            for place in first..end {
+                let task = by_node.get(place).map_or(place, |&task| task as usize);
+                self.find_inlets(task, to, begin, &mut fed);
             }
+            end = first;
             let upstream = &mut self.upstream[begin as usize..];
             if !upstream.is_sorted() {
                 upstream.sort_unstable();
             }
-            self.first_stream.push(self.streams.len() as u32);
+            self.live[to as usize] = (begin, self.streams.len() as u32);
         }
     }
 
-    /// Finds the outlets through which a task of a node gets its packets.
+    /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
     #[inline]
-    fn find_outlets_to(
-        &mut self,
-        to: u32,
-        task: usize,
-        used: &mut [u32],
-        mut stream: impl FnMut(&mut NodeGraph, u32) -> u32,
-    ) {
-        let waiting = u32::from(self.tasks[task].is_scheduled());
-        for edge in self.producers.range(task) {
-            let producer = self.producers.tasks[edge] as usize;
-            let from = self.tasks[producer].node;
-            if from == to {
-                continue;
-            }
-            let used = &mut used[producer];
-            let next = (self.outlets.first[producer] + *used) as usize;
-            if *used > 0
-                && let outlet = &mut self.outlets.tasks[next - 1]
-                && outlet.to == to
+    fn find_inlets(&mut self, task: usize, to: u32, begin: u32, fed: &mut [u32]) {
+        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].1) != NONE);
+        for edge in self.inlets.range(task) {
+            let producer = self.inlets.tasks[edge] as usize;
+            let Member { node: from, outlet: first, .. } = self.tasks[producer];
+            self.inlets.tasks[edge] = if from == to {
+                NONE
+            } else if let Some(outlet) = self.outlets.get_mut(first as usize)
+                && outlet.stream() >= begin as usize
             {
                 outlet.waiting += waiting;
-                continue;
-            }
-            *used += 1;
-            self.outlets.tasks[next] = Outlet { to, stream: stream(self, from), waiting };
+                first
+            } else {
+                let (place, last) = ((first & !UNUSED) - 1, first & UNUSED);
+                let stream = self.stream(from, to, begin, fed) | last;
+                self.outlets[place as usize] = Outlet { stream, waiting };
+                self.tasks[producer].outlet = place;
+                place
+            };
         }
+    }
+
+    /// Room for as many outlets as every task has consumers, which is enough. What is not used is never touched.
+    fn make_room_for_outlets(&mut self) {
+        let mut end = 0;
+        for task in &mut self.tasks {
+            end += task.outlet;
+            task.outlet = end | UNUSED;
+        }
+        assert!(end < UNUSED, "so many dependencies take more than all memory");
+        self.outlets = Outlet::new_vec_zeroed(end as usize).expect("there is memory for the outlets");
     }
 
     /// The stream from a node to the one at hand, whose streams begin at `begin`; a new one if it is met for the first time.
@@ -287,46 +365,48 @@ impl NodeGraph {
         *last - 1
     }
 
-    /// Room for the outlets of every task: one for each time that the next of its consumers is of another node. `last` begins with
-    /// no node for every task.
-    fn unused_outlets(&self, last: &mut [u32]) -> Adjacency<Outlet> {
-        let mut first = vec![0_u32; self.tasks.len() + 1];
-        for (task, member) in self.tasks.iter().enumerate() {
-            for &producer in self.producers.of(task) {
-                let before = std::mem::replace(&mut last[producer as usize], member.node);
-                first[producer as usize + 1] += u32::from(before != member.node);
-            }
-        }
-        for task in 0..self.tasks.len() {
-            first[task + 1] += first[task];
-        }
-        let unused = Outlet { to: NONE, stream: 0, waiting: 0 };
-        Adjacency { tasks: vec![unused; first[self.tasks.len()] as usize], first }
-    }
-
-    /// Tasks of each node one after the other, and where those of each begin.
-    fn by_node(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut first = vec![0; self.n_tasks.len() + 1];
-        for (index, n_tasks) in self.n_tasks.iter().enumerate() {
-            first[index + 1] = first[index] + n_tasks;
-        }
+    /// Tasks of each node one after the other.
+    fn by_node(&self) -> Vec<u32> {
+        let mut total = 0;
+        let begin = self.nodes.iter().map(|&(n_tasks, _)| {
+            total += n_tasks;
+            total - n_tasks
+        });
+        let first: Vec<u32> = begin.collect();
         let mut tasks = vec![0; self.tasks.len()];
         for (task, member) in self.tasks.iter().enumerate() {
             tasks[(first[member.node as usize] + member.place - 1) as usize] = task as u32;
         }
-        (tasks, first)
+        tasks
     }
 }
 
-/// Ids of all nodes, ascending, and `nodes` turned from numbers into indices of these. Derived numbers begin behind those of the
-/// trace. Nothing if all nodes are derived, because then ids, indices and numbers are the same.
-fn ids(named: &[(u32, i32)], n_nodes: u32, declared: &BTreeSet<(i32, i32)>, nodes: &mut [u32]) -> Vec<i32> {
+/// The place of each in the ascending order of these numbers, of equals the first one first.
+fn sorted_places(mut numbers: Vec<u32>) -> Vec<u32> {
+    let most = numbers.iter().max().map_or(0, |&most| most as usize);
+    let mut first = vec![0_u32; most + 2];
+    numbers.iter().for_each(|&number| first[number as usize + 1] += 1);
+    for number in 0..=most {
+        first[number + 1] += first[number];
+    }
+    for number in &mut numbers {
+        let place = &mut first[*number as usize];
+        *number = *place;
+        *place += 1;
+    }
+    numbers
+}
+
+/// Ids of all nodes, ascending; nodes and members of the program are then known by the indices of these. Derived numbers begin
+/// behind those of the trace. Nothing if all nodes are derived, because then ids, indices and numbers are the same.
+fn name_nodes(program: &mut Program, declared: &BTreeSet<(i32, i32)>) -> Vec<i32> {
+    let named = &program.named;
     if named.is_empty() && declared.is_empty() {
         return Vec::new();
     }
     let first = named.iter().map(|&(_, id)| id).max().map_or(0, |largest| largest.saturating_add(1).max(0));
     let (mut of_trace, mut n_derived) = (named.iter().peekable(), 0_u32);
-    let id_of = (0..n_nodes).map(|number| {
+    let id_of = (0..program.nodes.len() as u32).map(|number| {
         if let Some(&(_, id)) = of_trace.next_if(|&&(next, _)| next == number) {
             return id;
         }
@@ -337,8 +417,21 @@ fn ids(named: &[(u32, i32)], n_nodes: u32, declared: &BTreeSet<(i32, i32)>, node
     let mut ids: Vec<i32> = id_of.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
     ids.sort_unstable();
     ids.dedup();
-    let index_of = |id: &i32| ids.binary_search(id).expect("every node is listed") as u32;
-    let indices: Vec<u32> = id_of.iter().map(index_of).collect();
-    nodes.iter_mut().for_each(|node| *node = indices[*node as usize]);
+    let index_of = |id: &i32| ids.binary_search(id).expect("every node is listed");
+    renumber(program, &id_of.iter().map(index_of).collect::<Vec<_>>(), ids.len());
     ids
+}
+
+/// Gives the nodes of a program other numbers, below `n_nodes`.
+fn renumber(program: &mut Program, numbers: &[usize], n_nodes: usize) {
+    if program.demands.is_empty() {
+        program.demands = (0..program.members.len()).map(|task| program.demand(task)).collect();
+    }
+    let nobody = Demand { kind: TaskType::None, is_together: false };
+    program.nodes = vec![Sketch { n_tasks: 0, level: 0, demand: nobody }; n_nodes];
+    for member in &mut program.members {
+        let node = &mut program.nodes[numbers[member.node as usize]];
+        node.n_tasks += 1;
+        (member.node, member.place) = (numbers[member.node as usize] as u32, node.n_tasks);
+    }
 }

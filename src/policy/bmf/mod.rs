@@ -35,7 +35,7 @@ use crate::window::SlotRef;
 use crate::workload::{Control, Workload};
 use flow::Flow;
 use graph::NodeGraph;
-use queues::{Item, Queues};
+use queues::Queues;
 use read::Program;
 use record::Record;
 use serde_json::Value;
@@ -43,7 +43,6 @@ use serde_json::Value;
 /// The rule of the BMF scheduler.
 pub struct Bmf {
     flow: Flow,
-    queues: Queues,
     is_relaxed: bool,
     /// The nodes behind each, if sources are cut off when nobody needs them any more.
     force_close: Option<Adjacency<u32>>,
@@ -54,8 +53,6 @@ pub struct Bmf {
     /// Whether a task is being completed, which asks for the nodes of all that becomes READY by it.
     is_completing: bool,
     requests: Requests,
-    record: Record,
-    n_scheduled: u32,
 }
 
 /// How far a graph is.
@@ -86,7 +83,6 @@ impl Bmf {
             Backpressure::Relaxed => true,
         };
         Ok(Bmf {
-            queues: Queues::new(machine.workers.total()),
             is_relaxed,
             force_close: config.force_close.then(|| shape.downstream()),
             time_out: config.time_out,
@@ -94,38 +90,24 @@ impl Bmf {
             arrivals: Vec::new(),
             is_completing: false,
             requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
-            record: Record::new(is_declared),
-            n_scheduled: 0,
-            flow: Flow::new(shape, config),
+            flow: Flow::new(shape, config, Queues::new(machine.workers.total()), Record::new(is_declared)),
         })
     }
 
-    /// Puts what the flow scheduled into queues, and cancels what is not needed any more.
+    /// Cancels what is not needed any more.
     #[inline]
     fn settle(&mut self, now: u64) {
         if self.force_close.is_some() {
             self.cancel_useless(now);
-        }
-        if !self.flow.scheduled.is_empty() {
-            self.queue_up(now);
-        }
-    }
-
-    /// Puts what the flow scheduled into queues.
-    fn queue_up(&mut self, now: u64) {
-        let Flow { scheduled, shape, .. } = &mut self.flow;
-        for task in scheduled.drain(..) {
-            self.queues.push(shape.tasks[task.task as usize].queue, Item::new(&task, self.n_scheduled));
-            self.n_scheduled += 1;
-            self.record.admitted(now, &shape.names, TaskId(task.task.into()), task.by_force);
         }
     }
 
     /// Sources are cut off when every node behind them has closed.
     fn cancel_useless(&mut self, now: u64) {
         while let Some(closed) = self.flow.closed.pop() {
-            for place in self.flow.passes.live(&self.flow.shape, closed) {
-                let upstream = self.flow.shape.upstream[place];
+            let (begin, end) = self.flow.shape.live[closed as usize];
+            for place in begin..end {
+                let upstream = self.flow.shape.upstream[place as usize];
                 if self.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
                     self.flow.nodes[upstream as usize].is_force_closed = true;
                     for slot in self.flow.take_held(upstream, now) {
@@ -150,16 +132,16 @@ impl Bmf {
 
     fn halt(&mut self, reason: String, timeout: bool) {
         self.enter(Phase::Halted);
-        self.record.halt = Some(reason.clone());
+        self.flow.record.halt = Some(reason.clone());
         self.requests.halt = Some(Halt { timeout, reason });
     }
 
     /// Cancels the tasks of a node that wait in one queue or in all.
     fn remove_queued(&mut self, node: i32, queue: Option<u64>, now: u64) {
-        for item in self.queues.remove(node, queue) {
-            self.record.removed(now, &self.flow.shape.names, item.task);
+        for item in self.flow.queues.remove(node, queue) {
+            self.flow.record.removed(now, &self.flow.shape.names, TaskId(item.task.into()));
             self.requests.cancel.push((item.slot, format!("removed from its queue (node {node})")));
-            self.flow.remove(item.task, now);
+            self.flow.remove(TaskId(item.task.into()), now);
         }
     }
 
@@ -187,7 +169,7 @@ impl Bmf {
         let queue = control.arguments.get("queue").and_then(Value::as_u64);
         let node = control.arguments.get("node").and_then(Value::as_i64);
         if node.is_none() {
-            self.queues.pause(queue, false);
+            self.flow.queues.pause(queue, false);
         }
         for index in 0..self.flow.nodes.len() as u32 {
             let is_meant = queue.is_none() && node.is_none_or(|id| id == i64::from(self.flow.shape.id(index)));
@@ -217,7 +199,7 @@ impl Policy for Bmf {
             self.flow.cancel(ready.task, now);
             return Ok(());
         }
-        self.flow.hold(ready.task, ready.slot);
+        self.flow.hold(ready.task, ready.slot, node);
         if ready.by_admission {
             self.flow.sched_required(node, now);
             self.settle(now);
@@ -225,6 +207,13 @@ impl Policy for Bmf {
             self.arrivals.push(node);
         }
         Ok(())
+    }
+
+    /// The watch counts as a timer that may be due.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        let is_watched = self.time_out > 0;
+        self.phase != Phase::Built && self.arrivals.is_empty() && self.flow.queues.is_empty() && !is_watched
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
@@ -243,7 +232,7 @@ impl Policy for Bmf {
             self.arrivals = arrivals;
             self.settle(stage.now);
         }
-        self.queues.hand_out(stage);
+        self.flow.queues.hand_out(stage);
     }
 
     fn on_end(&mut self, end: &End, now: u64) -> AfterEnd {
@@ -283,7 +272,7 @@ impl Policy for Bmf {
                 let queue = control.arguments.get("queue").and_then(Value::as_u64);
                 if control.arguments.contains_key("node") {
                     self.control_node(control, now);
-                } else if !self.queues.pause(queue, true) {
+                } else if !self.flow.queues.pause(queue, true) {
                     self.requests
                         .notes
                         .push(format!("control `pause` names queue {queue:?}, which is not there: ignored"));
@@ -291,9 +280,9 @@ impl Policy for Bmf {
             }
             "resume" => self.resume(control, now),
             "close" | "shutdown" => {
-                self.queues.pause(None, false);
+                self.flow.queues.pause(None, false);
                 self.enter(Phase::Closed);
-                self.record.closed_at = Some(now);
+                self.flow.record.closed_at = Some(now);
             }
             "add_node" | "remove_node" | "pause_node" | "remove_node_task" | "clear_task" => {
                 self.control_node(control, now);
@@ -327,12 +316,12 @@ impl Policy for Bmf {
             self.halt(format!("closed: {left} tasks were not scheduled"), false);
             return false;
         }
-        let is_stuck = self.queues.is_empty() && self.flow.held > 0;
+        let is_stuck = self.flow.queues.is_empty() && self.flow.held > 0;
         if is_stuck && self.is_relaxed && self.flow.force(now) {
             self.settle(now);
             return true;
         }
-        if !self.queues.is_empty() {
+        if !self.flow.queues.is_empty() {
             self.requests.notes.push(format!("bmf: nothing can move at {now}: tasks wait in queues that are paused"));
         } else if is_stuck {
             self.requests
@@ -343,6 +332,6 @@ impl Policy for Bmf {
     }
 
     fn report(&self) -> Value {
-        self.record.report(self)
+        self.flow.record.report(self)
     }
 }

@@ -16,8 +16,8 @@ pub(super) struct Node {
     pub unscheduled: u32,
     /// Tasks neither processed nor cancelled.
     pub left: u32,
-    /// Whether neither it nor any node before it can schedule anything any more.
-    pub is_exhausted: bool,
+    /// The queue that its tasks go to, or [`NONE`] if they take no worker; nothing if each task has its own.
+    pub queue: u32,
     /// Whether it could schedule a task if it were asked.
     pub is_able: bool,
     /// Nothing of it is scheduled.
@@ -40,16 +40,17 @@ pub(super) struct Held {
     /// The first task, or [`NONE`], and its slot.
     task: u32,
     slot: SlotRef,
-    len: u32,
     rest: Option<Box<MostlySorted<Waiting>>>,
 }
 
-/// Timestamp, task and slot.
+/// Rank in the node, task and slot.
 pub(super) type Waiting = (i64, u32, SlotRef);
 
 impl Node {
-    pub fn new(n_tasks: u32) -> Node {
-        Node { unscheduled: n_tasks, left: n_tasks, ..Node::default() }
+    pub fn new(n_tasks: u32, queue: u32) -> Node {
+        // Tasks without a worker are never scheduled.
+        let unscheduled = if queue == NONE { 0 } else { n_tasks };
+        Node { unscheduled, left: n_tasks, queue, ..Node::default() }
     }
 
     /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
@@ -68,7 +69,7 @@ impl Limits {
 
 impl Default for Held {
     fn default() -> Held {
-        Held { task: NONE, slot: 0, len: 0, rest: None }
+        Held { task: NONE, slot: 0, rest: None }
     }
 }
 
@@ -78,9 +79,8 @@ impl Held {
         self.task == NONE
     }
 
-    #[inline]
     pub fn len(&self) -> u32 {
-        self.len
+        u32::from(!self.is_empty()) + self.rest.as_ref().map_or(0, |rest| rest.len() as u32)
     }
 
     /// The first task.
@@ -88,17 +88,18 @@ impl Held {
         (!self.is_empty()).then_some(self.task)
     }
 
+    /// Puts a task in; whether it is the only one.
     #[inline]
-    pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph) {
-        self.len += 1;
+    pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph) -> bool {
         if self.is_empty() {
             (self.task, self.slot) = (task, slot);
-            return;
+            return true;
         }
-        let first = (graph.timestamp(self.task), self.task, self.slot);
-        let new = (graph.timestamp(task), task, slot);
+        let first = (graph.rank_in_node(self.task), self.task, self.slot);
+        let new = (graph.rank_in_node(task), task, slot);
         self.rest.get_or_insert_default().push(first.max(new));
         (_, self.task, self.slot) = first.min(new);
+        false
     }
 
     #[inline]
@@ -107,8 +108,7 @@ impl Held {
             return None;
         }
         let first = (self.task, self.slot);
-        self.len -= 1;
-        let next = if self.len == 0 { None } else { self.rest.as_mut().and_then(|rest| rest.pop()) };
+        let next = self.rest.as_mut().and_then(|rest| rest.pop());
         (self.task, self.slot) = next.map_or((NONE, 0), |(_, task, slot)| (task, slot));
         Some(first)
     }

@@ -6,23 +6,20 @@
 use super::flow::Flow;
 use super::graph::NodeGraph;
 use crate::policy::number_set::NumberSet;
-use std::ops::Range;
 use zerocopy::FromZeros;
 
 /// What passes know.
 pub(super) struct Passes {
     /// Places of the nodes that could schedule a task if they were asked. A node comes after those upstream of it.
     able: NumberSet,
-    /// Place of every node; nothing if that is its index.
-    places: Vec<u32>,
+    /// Whether the place of every node is its index.
+    is_indexed: bool,
     /// Nodes from this place on may be upstream of each other.
     n_ordered: u32,
     /// For every node upstream of another, in the order of these lists: no node of the list up to this one has a larger place.
     /// Nothing if places are indices, because then it is the node itself.
     bounds: Vec<u32>,
     marks: Vec<Mark>,
-    /// How many nodes of the list of each are gone because they will never schedule anything. Those that are left come first.
-    forgotten: Vec<u32>,
     pass: u64,
     /// Grows when a node becomes able.
     epoch: u64,
@@ -32,16 +29,22 @@ pub(super) struct Passes {
     path: Vec<Visit>,
 }
 
-/// What passes know of a node. Only those that a pass visits have anything but zeros here, so most of it is never touched.
+/// What passes know of a node. If places are indices, only those that a pass visits have anything but zeros here, so most of it is
+/// never touched.
 #[derive(FromZeros)]
 struct Mark {
     /// The last pass that met it.
     met: u64,
-    /// When a pass last found nobody able here and upstream; that holds until a node becomes able.
+    /// When a pass last found nobody able here and upstream; that holds until a node becomes able, or [`FOR_EVER`].
     clear: u64,
     /// How many nodes of its list passes have skipped since it was last tidied.
-    skipped: u64,
+    skipped: u32,
+    /// Its place, unless that is its index.
+    place: u32,
 }
+
+/// Neither a node nor any before it can schedule anything any more.
+const FOR_EVER: u64 = u64::MAX;
 
 /// A node that a pass is visiting.
 #[derive(Clone, Copy)]
@@ -59,12 +62,12 @@ struct Visit {
 }
 
 impl Passes {
-    pub fn new(shape: &NodeGraph) -> Passes {
-        let n_nodes = shape.n_tasks.len();
+    pub fn new(shape: &mut NodeGraph) -> Passes {
+        let n_nodes = shape.n_nodes();
         let (places, n_ordered) = shape.places();
         let mut bounds = Vec::new();
         if !places.is_empty() {
-            for node in 0..n_nodes as u32 {
+            for node in (0..n_nodes as u32).rev() {
                 let mut bound = 0;
                 bounds.extend(shape.upstream[shape.streams_into(node)].iter().map(|&node| {
                     bound = places[node as usize].max(bound);
@@ -72,13 +75,14 @@ impl Passes {
                 }));
             }
         }
+        let mut marks = Mark::new_vec_zeroed(n_nodes).expect("there is memory for the nodes");
+        marks.iter_mut().zip(places.iter()).for_each(|(mark, &place)| mark.place = place);
         Passes {
             able: NumberSet::new(n_nodes),
-            places,
+            is_indexed: places.is_empty(),
             n_ordered,
             bounds,
-            marks: Mark::new_vec_zeroed(n_nodes).expect("there is memory for the nodes"),
-            forgotten: vec![0; n_nodes],
+            marks,
             pass: 0,
             epoch: 1,
             began: 0,
@@ -98,32 +102,28 @@ impl Passes {
         }
     }
 
-    /// Where the nodes upstream of one stand that may still schedule something, or have such nodes before them.
+    /// Whether any node is able.
     #[inline]
-    pub fn live(&self, shape: &NodeGraph, node: u32) -> Range<usize> {
-        let all = shape.streams_into(node);
-        all.start..all.end - self.forgotten[node as usize] as usize
+    pub fn is_any_able(&self) -> bool {
+        self.able.first().is_some()
     }
 
-    /// Begins to visit a node. Nodes upstream at places before `first` have nothing to do.
+    /// Begins to visit a node with the nodes upstream that stand there. Those at places before `first` have nothing to do.
     #[inline(always)]
-    fn visit(&self, shape: &NodeGraph, node: u32, first: u32) -> Visit {
-        let live = self.live(shape, node);
-        let bounds = if self.bounds.is_empty() { &shape.upstream } else { &self.bounds };
-        let skipped = bounds[live.clone()].partition_point(|&bound| bound < first);
-        Visit {
-            node,
-            next: (live.start + skipped) as u32,
-            end: live.end as u32,
-            skipped: u32::from(skipped > 0),
-            is_stale: false,
-            is_clear: true,
+    fn visit(&self, upstream: &[u32], (begin, end): (u32, u32), node: u32, first: u32) -> Visit {
+        let bounds = if self.bounds.is_empty() { upstream } else { &self.bounds };
+        let mut visit = Visit { node, next: begin, end, skipped: 0, is_stale: false, is_clear: true };
+        // Mostly there are none.
+        if begin < end && bounds[begin as usize] < first {
+            visit.next += bounds[begin as usize..end as usize].partition_point(|&bound| bound < first) as u32;
+            visit.skipped = 1;
         }
+        visit
     }
 
     #[inline]
     fn place(&self, node: u32) -> u32 {
-        self.places.get(node as usize).copied().unwrap_or(node)
+        if self.is_indexed { node } else { self.marks[node as usize].place }
     }
 }
 
@@ -152,17 +152,17 @@ impl Flow {
             self.schedule_node(index, now);
             return;
         }
-        if self.passes.marks[index as usize].clear == self.passes.epoch {
+        if self.passes.marks[index as usize].clear >= self.passes.epoch {
             return;
         }
         self.passes.pass += 1;
         self.passes.began = self.passes.epoch;
         self.passes.marks[index as usize].met = self.passes.pass;
-        let mut visit = self.passes.visit(&self.shape, index, first);
+        let mut visit = self.passes.visit(&self.shape.upstream, self.shape.live[index as usize], index, first);
         loop {
             if let Some(upstream) = self.next_upstream(&mut visit, first) {
                 self.passes.path.push(visit);
-                visit = self.passes.visit(&self.shape, upstream, first);
+                visit = self.passes.visit(&self.shape.upstream, self.shape.live[upstream as usize], upstream, first);
                 continue;
             }
             self.leave(&visit, now);
@@ -174,25 +174,23 @@ impl Flow {
     }
 
     /// The next node upstream that is to be visited, if any is left.
-    #[inline]
+    #[inline(always)]
     fn next_upstream(&mut self, visit: &mut Visit, first: u32) -> Option<u32> {
-        let passes = &mut self.passes;
+        let Passes { marks, is_indexed, pass, epoch, .. } = &mut self.passes;
         while visit.next < visit.end {
             let upstream = self.shape.upstream[visit.next as usize];
             visit.next += 1;
-            if passes.place(upstream) < first {
+            let mark = &mut marks[upstream as usize];
+            if (if *is_indexed { upstream } else { mark.place }) < first {
                 visit.skipped += 1;
                 continue;
             }
-            if self.nodes[upstream as usize].is_exhausted {
-                visit.is_stale = true;
-                continue;
-            }
-            let mark = &mut passes.marks[upstream as usize];
-            let is_clear = mark.clear == passes.epoch;
-            if std::mem::replace(&mut mark.met, passes.pass) == passes.pass {
-                visit.is_clear &= is_clear;
-            } else if !is_clear {
+            if mark.clear >= *epoch {
+                visit.is_stale |= mark.clear == FOR_EVER;
+                mark.met = *pass;
+            } else if std::mem::replace(&mut mark.met, *pass) == *pass {
+                visit.is_clear = false;
+            } else {
                 return Some(upstream);
             }
         }
@@ -200,44 +198,55 @@ impl Flow {
     }
 
     /// A node has asked everybody upstream and has its own turn; the one that asked it is the last of the path.
+    #[inline(always)]
     fn leave(&mut self, visit: &Visit, now: u64) {
         let Visit { node, skipped, is_stale, is_clear, .. } = *visit;
         if self.nodes[node as usize].is_able {
             self.schedule_node(node, now);
         }
-        let passes = &mut self.passes;
-        let length = passes.live(&self.shape, node).len();
+        let (is_able, passes) = (self.nodes[node as usize].is_able, &mut self.passes);
         let mark = &mut passes.marks[node as usize];
-        if is_clear && !self.nodes[node as usize].is_able {
+        if is_clear && !is_able {
             // If somebody became able during the pass, this is worth nothing.
             mark.clear = passes.began;
         } else if let Some(asking) = passes.path.last_mut() {
             asking.is_clear = false;
         }
-        // Nodes passed over are looked at when that has happened so often that a look costs little in comparison.
-        mark.skipped += u64::from(skipped);
-        if is_stale || mark.skipped > 4 * length as u64 {
-            mark.skipped = 0;
-            self.forget_exhausted(node);
+        if is_stale || skipped > 0 {
+            self.look_for_exhausted(visit);
         }
-        let is_first = self.passes.live(&self.shape, node).is_empty();
-        self.nodes[node as usize].is_exhausted = is_first && self.nodes[node as usize].unscheduled == 0;
+        let (begin, end) = self.shape.live[node as usize];
+        if begin == end && self.nodes[node as usize].unscheduled == 0 {
+            self.passes.marks[node as usize].clear = FOR_EVER;
+        }
+    }
+
+    /// Nodes passed over are looked at when that has happened so often that a look costs little in comparison.
+    #[inline(never)]
+    fn look_for_exhausted(&mut self, visit: &Visit) {
+        let (begin, end) = self.shape.live[visit.node as usize];
+        let mark = &mut self.passes.marks[visit.node as usize];
+        mark.skipped = mark.skipped.saturating_add(visit.skipped);
+        if visit.is_stale || u64::from(mark.skipped) > 4 * u64::from(end - begin) {
+            mark.skipped = 0;
+            self.forget_exhausted(visit.node);
+        }
     }
 
     /// Drops upstream nodes that will never schedule anything, so that passes stay short.
     fn forget_exhausted(&mut self, index: u32) {
-        let live = self.passes.live(&self.shape, index);
-        let mut kept = live.start;
-        for place in live.clone() {
-            let upstream = self.shape.upstream[place];
-            if !self.nodes[upstream as usize].is_exhausted {
-                self.shape.upstream[kept] = upstream;
+        let (begin, end) = self.shape.live[index as usize];
+        let mut kept = begin;
+        for place in begin..end {
+            let upstream = self.shape.upstream[place as usize];
+            if self.passes.marks[upstream as usize].clear != FOR_EVER {
+                self.shape.upstream[kept as usize] = upstream;
                 if !self.passes.bounds.is_empty() {
-                    self.passes.bounds[kept] = self.passes.bounds[place];
+                    self.passes.bounds[kept as usize] = self.passes.bounds[place as usize];
                 }
                 kept += 1;
             }
         }
-        self.passes.forgotten[index as usize] += (live.end - kept) as u32;
+        self.shape.live[index as usize].1 = kept;
     }
 }

@@ -3,6 +3,7 @@
 //! A trace says `node` and `timestamp`, or both are derived: a node is a pair of kernel and level (the longest path of
 //! dependencies before the task), numbered by first appearance, so that the graph has no cycle.
 
+use super::graph::Member;
 use crate::graph::Producers;
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::orchestrator::Orchestrator;
@@ -12,25 +13,38 @@ use crate::{config::Machine, engine::RunError};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A program as far as the policy needs it.
+/// A program as far as the policy needs it. Nodes are numbered by first appearance.
 pub(super) struct Program {
     pub producers: Producers,
-    /// By task: the number of its node. Nodes are numbered by first appearance.
-    pub nodes: Vec<u32>,
-    pub n_nodes: u32,
+    /// By task, with the number of its node.
+    pub members: Vec<Member>,
+    /// By number.
+    pub nodes: Vec<Sketch>,
     /// Nodes that the trace names: their numbers, ascending, and their ids. All others are derived.
     pub named: Vec<(u32, i32)>,
-    /// By task.
+    /// By task, if any runs on something else than the first task of its node.
     pub demands: Vec<Demand>,
     /// By task, as far as the trace gives any.
     pub timestamps: Vec<Option<i64>>,
     /// The first task with the timestamp -1, which no task may have, and its line.
     pub refused: Option<(TaskId, Option<u64>)>,
     pub names: Names,
+    /// Whether the tasks of every node follow each other.
+    pub is_grouped: bool,
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy)]
+pub(super) struct Sketch {
+    pub n_tasks: u32,
+    /// How many tasks are on the longest path before its first task.
+    pub level: u32,
+    /// What its first task runs on.
+    pub demand: Demand,
 }
 
 /// What a task runs on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Demand {
     pub kind: TaskType,
     /// Whether it has several blocks that start together.
@@ -55,22 +69,26 @@ impl Names {
 
 impl Program {
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Program, RunError> {
-        let mut reader = Reader::default();
+        let mut reader = Reader { is_grouped: true, ..Reader::default() };
         let (producers, symbols) =
             Producers::load(workload, machine, |orchestrator, producers| reader.add(orchestrator, producers))?;
-        let Reader { nodes, n_nodes, named, demands, timestamps, refused, names, .. } = reader;
+        let Reader { members, nodes, named, demands, timestamps, refused, names, is_grouped, .. } = reader;
         let names = Names { own: names, symbols };
-        Ok(Program { producers, nodes, n_nodes, named, demands, timestamps, refused, names })
+        Ok(Program { producers, members, nodes, named, demands, timestamps, refused, names, is_grouped })
+    }
+
+    /// What a task runs on.
+    pub fn demand(&self, task: usize) -> Demand {
+        self.demands.get(task).copied().unwrap_or_else(|| self.nodes[self.members[task].node as usize].demand)
     }
 }
 
 /// A program in the middle of reading.
 #[derive(Default)]
 struct Reader {
-    /// By task: how many tasks are on the longest path before it.
-    levels: Vec<u32>,
-    nodes: Vec<u32>,
-    n_nodes: u32,
+    members: Vec<Member>,
+    nodes: Vec<Sketch>,
+    is_grouped: bool,
     derived: Derived,
     named: Vec<(u32, i32)>,
     /// Number by id of the nodes that the trace names.
@@ -82,34 +100,68 @@ struct Reader {
 }
 
 impl Reader {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, orchestrator: &Orchestrator, producers: &[u32]) {
         let (submit, (kind, _)) = (&orchestrator.task, orchestrator.resolved);
-        let level = producers.iter().map(|&producer| self.levels[producer as usize] + 1).max().unwrap_or(0);
-        self.levels.push(level);
-        self.demands.push(Demand { kind, is_together: submit.sync_start && submit.blocks > 1 });
-        set(&mut self.names, self.nodes.len(), submit.name);
-        let (mut node, mut timestamp) = (None, None);
-        if let Some(fields) = &submit.policy {
-            (node, timestamp) = (fields.node, fields.timestamp);
-            set(&mut self.timestamps, self.nodes.len(), timestamp);
+        let mut level = 0;
+        for &producer in producers {
+            let producer = &mut self.members[producer as usize];
+            producer.outlet += 1;
+            level = level.max(producer.level + 1);
         }
-        if timestamp == Some(super::timestamp::UNSET) && self.refused.is_none() {
-            self.refused = Some((TaskId(self.nodes.len() as u64), orchestrator.line()));
-        }
-        let number = match node {
-            None => self.derived.number(submit.kernel, level, &mut self.n_nodes),
-            Some(id) => self.number(id),
+        set(&mut self.names, self.members.len(), submit.name);
+        let number = match &submit.policy {
+            None => self.derived.number(submit.kernel, level, self.nodes.len()),
+            Some(fields) => {
+                self.note_timestamp(fields.timestamp, orchestrator.line());
+                match fields.node {
+                    None => self.derived.number(submit.kernel, level, self.nodes.len()),
+                    Some(id) => self.number(id),
+                }
+            }
         };
-        self.nodes.push(number);
+        self.join(number, level, Demand { kind, is_together: submit.sync_start && submit.blocks > 1 });
+    }
+
+    /// The next task is of a node, which may be a new one.
+    #[inline(always)]
+    fn join(&mut self, number: u32, level: u32, demand: Demand) {
+        if number as usize == self.nodes.len() {
+            self.nodes.push(Sketch { n_tasks: 0, level, demand });
+        }
+        self.is_grouped &= number as usize + 1 == self.nodes.len();
+        let node = &mut self.nodes[number as usize];
+        node.n_tasks += 1;
+        let (place, is_usual) = (node.n_tasks, node.demand == demand && self.demands.is_empty());
+        if !is_usual {
+            self.note_demand(demand);
+        }
+        self.members.push(Member { node: number, place, outlet: 0, level });
+    }
+
+    /// The timestamp that the trace gives the next task.
+    fn note_timestamp(&mut self, timestamp: Option<i64>, line: Option<u64>) {
+        set(&mut self.timestamps, self.members.len(), timestamp);
+        if timestamp == Some(super::timestamp::UNSET) && self.refused.is_none() {
+            self.refused = Some((TaskId(self.members.len() as u64), line));
+        }
+    }
+
+    /// What the next task runs on, which is not that of its node, or was not for another before.
+    #[inline(never)]
+    fn note_demand(&mut self, demand: Demand) {
+        if self.demands.is_empty() {
+            self.demands = self.members.iter().map(|member| self.nodes[member.node as usize].demand).collect();
+        }
+        self.demands.push(demand);
     }
 
     /// The number of a node that the trace names.
     fn number(&mut self, id: i32) -> u32 {
         *self.numbers.entry(id).or_insert_with(|| {
-            self.named.push((self.n_nodes, id));
-            self.n_nodes += 1;
-            self.n_nodes - 1
+            let next = self.nodes.len() as u32;
+            self.named.push((next, id));
+            next
         })
     }
 }
@@ -128,32 +180,56 @@ fn set<T: Copy>(list: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
 struct Derived {
     /// By level: the kernel seen last and the number of its node, or [`NONE`].
     last: Vec<(u32, u32)>,
+    /// The same for the kernel seen before that, as far as there is any.
+    before: Vec<(u32, u32)>,
     /// By kernel and level: all nodes of levels that have several.
     numbers: HashMap<(u32, u32), u32, BuildHasherDefault<Multiplied>>,
 }
 
 impl Derived {
-    #[inline]
-    fn number(&mut self, kernel: Option<Symbol>, level: u32, n_nodes: &mut u32) -> u32 {
-        let kernel = kernel.map_or(NONE, |kernel| kernel.0);
+    /// The number of a node; it is new if it is the number of nodes so far.
+    #[inline(always)]
+    fn number(&mut self, kernel: Option<Symbol>, level: u32, n_nodes: usize) -> u32 {
+        let (kernel, next) = (kernel.map_or(NONE, |kernel| kernel.0), n_nodes as u32);
+        if level as usize == self.last.len() {
+            self.last.push((kernel, next));
+            return next;
+        }
+        match self.last.get(level as usize) {
+            Some(&(last, known)) if last == kernel && known != NONE => known,
+            _ => self.other_number(kernel, level, next),
+        }
+    }
+
+    /// The same where another kernel was seen last, or none because the trace names the nodes before.
+    #[inline(never)]
+    fn other_number(&mut self, kernel: u32, level: u32, next: u32) -> u32 {
         if level as usize >= self.last.len() {
             self.last.resize(level as usize + 1, (NONE, NONE));
         }
         let last = &mut self.last[level as usize];
-        if last.1 == NONE {
-            *last = (kernel, *n_nodes);
-            *n_nodes += 1;
-        } else if last.0 != kernel {
-            let (other, known) = *last;
-            let number = self.numbers.get(&(kernel, level)).copied().unwrap_or_else(|| {
+        let (other, known) = *last;
+        let number = if known == NONE {
+            next
+        } else if let Some(before) = self.before.get_mut(level as usize)
+            && before.0 == kernel
+            && before.1 != NONE
+        {
+            std::mem::swap(before, last);
+            return last.1;
+        } else {
+            if level as usize >= self.before.len() {
+                self.before.resize(level as usize + 1, (NONE, NONE));
+            }
+            self.before[level as usize] = *last;
+            self.numbers.get(&(kernel, level)).copied().unwrap_or_else(|| {
                 self.numbers.insert((other, level), known);
-                self.numbers.insert((kernel, level), *n_nodes);
-                *n_nodes += 1;
-                *n_nodes - 1
-            });
-            *last = (kernel, number);
-        }
-        last.1
+                self.numbers.insert((kernel, level), next);
+                next
+            })
+        };
+        *last = (kernel, number);
+        number
     }
 }
 

@@ -38,11 +38,17 @@ pub(super) struct NodeRecord {
 }
 
 impl Events {
+    #[inline]
     fn add(&mut self, now: u64, names: &Names, task: TaskId) {
         self.count += 1;
         if self.listed.len() < LISTED {
-            self.listed.push((now, names.name(task)));
+            self.list(now, names, task);
         }
+    }
+
+    #[cold]
+    fn list(&mut self, now: u64, names: &Names, task: TaskId) {
+        self.listed.push((now, names.name(task)));
     }
 }
 
@@ -51,6 +57,7 @@ impl Record {
         Record { is_declared, ..Record::default() }
     }
 
+    #[inline]
     pub fn admitted(&mut self, now: u64, names: &Names, task: TaskId, by_force: bool) {
         self.admissions.add(now, names, task);
         if by_force {
@@ -75,7 +82,7 @@ impl Record {
             "forced_admissions_count": self.forced.count,
             "removed": self.removed.listed,
             "removed_count": self.removed.count,
-            "queue_high_water": bmf.queues.high_water(),
+            "queue_high_water": bmf.flow.queues.high_water(),
             "nodes_count": bmf.flow.nodes.len(),
             "nodes": nodes(bmf),
             "streams_count": bmf.flow.shape.streams.len(),
@@ -86,17 +93,7 @@ impl Record {
 
 fn nodes(bmf: &Bmf) -> Vec<Value> {
     let shape = &bmf.flow.shape;
-    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); bmf.flow.records.len()];
-    for member in &shape.tasks {
-        if let Some(known) = queues.get_mut(member.node as usize) {
-            // What takes no worker counts as taking several.
-            let queue = member.queue.min(bmf.queues.n_workers());
-            if known.last() != Some(&queue) && !known.contains(&queue) {
-                known.push(queue);
-            }
-        }
-    }
-    queues.iter_mut().for_each(|queues| queues.sort_unstable());
+    let queues = queues(bmf);
     let rows = (0..).zip(&bmf.flow.records).zip(queues);
     rows.map(|((index, node), queues)| {
         json!({
@@ -111,6 +108,27 @@ fn nodes(bmf: &Bmf) -> Vec<Value> {
         })
     })
     .collect()
+}
+
+/// The queues that the tasks of each listed node go to, ascending.
+fn queues(bmf: &Bmf) -> Vec<Vec<u32>> {
+    let (shape, n_listed) = (&bmf.flow.shape, bmf.flow.records.len());
+    // What takes no worker counts as taking several.
+    let listed = |queue: u32| queue.min(bmf.flow.queues.n_workers());
+    if shape.queues.is_empty() {
+        return bmf.flow.nodes[..n_listed].iter().map(|node| vec![listed(node.queue)]).collect();
+    }
+    let mut queues: Vec<Vec<u32>> = vec![Vec::new(); n_listed];
+    for (member, &queue) in shape.tasks.iter().zip(&shape.queues) {
+        if let Some(known) = queues.get_mut(member.node as usize) {
+            let queue = listed(queue);
+            if known.last() != Some(&queue) && !known.contains(&queue) {
+                known.push(queue);
+            }
+        }
+    }
+    queues.iter_mut().for_each(|queues| queues.sort_unstable());
+    queues
 }
 
 /// Streams by ascending nodes at both ends.

@@ -32,13 +32,13 @@ pub(super) struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    pub fn new(config: &'a Config, n_nodes: usize, is_declared: bool, machine: &Machine) -> Router<'a> {
+    pub fn new(config: &'a Config, is_declared: bool, machine: &Machine) -> Router<'a> {
         let workers: Vec<WorkerType> =
             WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
         Router {
             config,
             is_declared,
-            first: vec![None; n_nodes],
+            first: Vec::new(),
             others: BTreeMap::new(),
             load: vec![0; workers.len()],
             rounds: Default::default(),
@@ -47,17 +47,27 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// The queue of a task of a node.
+    /// The queue of a node all of whose tasks run on the same.
     ///
     /// # Errors
     /// When a configured queue has no worker, or one of the wrong type.
-    #[inline]
+    pub fn queue_of_all(&mut self, id: i32, demand: Demand) -> Result<u32, ConfigError> {
+        if takes_several(demand) { Ok(self.workers.len() as u32) } else { self.choose(id, demand.kind) }
+    }
+
+    /// The queue of a task of a node.
+    ///
+    /// # Errors
+    /// As [`Router::queue_of_all`].
     pub fn queue(&mut self, node: u32, id: i32, demand: Demand) -> Result<u32, ConfigError> {
-        let kind = demand.kind;
-        if own_type(kind).is_none() || demand.is_together {
+        if takes_several(demand) {
             return Ok(self.workers.len() as u32);
         }
-        match self.first[node as usize] {
+        let (kind, index) = (demand.kind, node as usize);
+        if index >= self.first.len() {
+            self.first.resize(index + 1, None);
+        }
+        match self.first[index] {
             Some((known, queue)) if known == kind => Ok(queue),
             Some(_) => {
                 if let Some(&queue) = self.others.get(&(node, kind)) {
@@ -69,7 +79,7 @@ impl<'a> Router<'a> {
             }
             None => {
                 let queue = self.choose(id, kind)?;
-                self.first[node as usize] = Some((kind, queue));
+                self.first[index] = Some((kind, queue));
                 Ok(queue)
             }
         }
@@ -121,16 +131,19 @@ impl<'a> Router<'a> {
     }
 
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
-        let mut round = self.rounds[kind as usize].take().unwrap_or_else(|| {
-            let count = self.config.scheduler_count.unwrap_or(u32::MAX);
-            // More queues than are configured serve a type only if none of those can run it.
-            let is_served = self.candidates(kind).any(|queue| queue < count);
-            let served = self.candidates(kind).filter(|&queue| queue < count || !is_served);
-            Round { queues: served.collect(), next: 0, load: 0 }
-        });
-        let queue = round.next(&self.load);
-        self.rounds[kind as usize] = Some(round);
-        queue
+        if self.rounds[kind as usize].is_none() {
+            self.rounds[kind as usize] = Some(self.round(kind));
+        }
+        self.rounds[kind as usize].as_mut().map_or(0, |round| round.next(&self.load))
+    }
+
+    /// The queues that derived nodes of a type go to.
+    fn round(&self, kind: TaskType) -> Round {
+        let count = self.config.scheduler_count.unwrap_or(u32::MAX);
+        // More queues than are configured serve a type only if none of those can run it.
+        let is_served = self.candidates(kind).any(|queue| queue < count);
+        let served = self.candidates(kind).filter(|&queue| queue < count || !is_served);
+        Round { queues: served.collect(), next: 0, load: 0 }
     }
 
     /// Queues that can run a type, ascending. Never empty: the engine refuses tasks that no worker can run.
@@ -160,6 +173,11 @@ impl Round {
             }
         }
     }
+}
+
+/// Whether no single worker can run a task.
+fn takes_several(demand: Demand) -> bool {
+    own_type(demand.kind).is_none() || demand.is_together
 }
 
 fn fits(worker: WorkerType, kind: TaskType) -> bool {

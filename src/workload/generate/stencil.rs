@@ -2,7 +2,7 @@
 
 use super::indexed::{Kernel, Shape, depend, indexed};
 use super::{Generator, Values, parameter};
-use crate::id::TaskType;
+use crate::id::{TaskId, TaskType};
 use crate::workload::{Source, Submit, Symbols};
 
 /// `stencil:n=,width=,dims=`.
@@ -57,8 +57,8 @@ impl Shape for Line {
         let Some(before) = id.checked_sub(self.width) else { return };
         let point = id % self.width;
         let first = before - u64::from(point > 0);
-        let last = before + u64::from(point + 1 < self.width);
-        (first..=last).for_each(|producer| depend(task, producer));
+        let end = before + 1 + u64::from(point + 1 < self.width);
+        task.deps.extend((first..end).map(TaskId));
     }
 }
 

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 /// `PTOWIN` and two bytes that change when it is read in the wrong order.
 const MAGIC: u64 = u64::from_le_bytes(*b"PTOWIN\x0d\x0a");
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 const HEADER_BYTES: usize = 4096;
 /// A side looks whether the other is alive at least this often.
 const LOOK: Duration = Duration::from_millis(100);

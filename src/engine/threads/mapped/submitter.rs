@@ -99,7 +99,7 @@ impl Outcomes for Told<'_> {
 
     fn consumed(&mut self, slot: SlotRef) {
         if self.window.is_oldest(slot) {
-            self.window.advance(self.window.ring_of(slot), |_| {});
+            self.window.advance(self.window.ring_of(slot), |_, _| {});
         }
     }
 }

@@ -1,0 +1,344 @@
+//! What happens, appended to the page at hand; see [`super::words`] for how.
+
+use super::Journal;
+use super::facts::Occupancy;
+use super::words::{
+    AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, EVENT_WORDS, FINISHED, FIRST, FIRSTS, JOB, JOINED,
+    KERNEL, LEADER, LOW, MOST_KERNELS, MOST_PRODUCERS, MOST_WORDS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED, POLICY_ACTS,
+    PRODUCERS, Page, QUEUED, READY, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
+};
+use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
+use crate::id::{Symbol, TaskId, TaskType};
+use crate::sync::{Local, Word};
+use crate::window::{NONE, Resource, SlotRef, Window};
+use crate::workload::Symbols;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Journal {
+    /// Appends an event and returns where; a page that is nearly full is handed on before.
+    #[inline(always)]
+    fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) -> usize {
+        const { assert!(N + 2 <= MOST_WORDS) };
+        if self.now != now {
+            self.move_on(now);
+        }
+        self.append(words)
+    }
+
+    /// Time moves on: what was held back for the end of an instant is written.
+    #[inline]
+    fn move_on(&mut self, now: u64) {
+        if let Some(words) = self.held.release() {
+            self.append(words);
+        }
+        self.now = now;
+        self.append([CYCLE, now]);
+    }
+
+    /// Appends some words and returns where.
+    #[inline(always)]
+    fn append<const N: usize>(&mut self, words: [u64; N]) -> usize {
+        self.make_room();
+        let page = &mut self.page;
+        let at = page.used;
+        let room: &mut [u64; MOST_WORDS] = page.words[at..].first_chunk_mut().expect("the page is not full");
+        room[..N].copy_from_slice(&words);
+        page.used = at + N;
+        at
+    }
+
+    /// Hands a page that is nearly full on.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.page.used > PAGE_WORDS - MOST_WORDS {
+            self.turn_page();
+        }
+    }
+
+    /// Writes down what is held back.
+    pub(super) fn release(&mut self) {
+        if let Some(words) = self.held.release() {
+            self.append(words);
+        }
+    }
+
+    /// What is told next is no longer an effect of the job before.
+    #[inline(always)]
+    fn tell_acts(&mut self, now: u64) {
+        if self.policy_acts {
+            self.policy_acts = false;
+            self.write(now, [POLICY_ACTS]);
+        }
+    }
+
+    /// What is told next is an effect of something else.
+    #[inline(always)]
+    fn other_effect(&mut self) {
+        self.policy_acts = false;
+        self.effect = usize::MAX;
+    }
+
+    /// Remembers an event to which the job that follows it can be added.
+    #[inline(always)]
+    fn remember(&mut self, at: usize) {
+        (self.last, self.last_end) = (at, self.page.used);
+    }
+
+    /// Adds the job to the event before it, if it is about the same and nothing has happened since; false if not.
+    #[inline]
+    fn add_job(&mut self, events: [u64; 2], slot: SlotRef) -> bool {
+        let Page { words, used, .. } = &mut self.page;
+        if self.last_end != *used {
+            return false;
+        }
+        let head = &mut words[self.last];
+        let fits = events.contains(&(*head & 15)) && *head >> 32 == u64::from(slot);
+        if fits {
+            *head |= WITH_JOB;
+        }
+        fits
+    }
+
+    /// Adds the start of a block to the event that placed it, if nothing has happened since; false if not.
+    #[inline(always)]
+    fn add_start(&mut self, row: &BlockRow) -> bool {
+        let Page { words, used, .. } = &mut self.page;
+        let waits = [row.start - row.submit, row.start - row.ready, row.end - row.start];
+        let is_short = waits.iter().all(|&wait| wait <= LOW) && row.name.is_none() && row.block == 0;
+        if self.last_end != *used || row.start != self.now || !is_short {
+            return false;
+        }
+        let room: &mut [u64; EVENT_WORDS] = words[self.last..].first_chunk_mut().expect("the page is not full");
+        let head = room[0];
+        let alone = PLACED | 1 << 8 | u64::from(row.worker.0) << FIRST;
+        if head & (15 | 3 << 8 | FIRSTS << FIRST) != alone || room[1] != row.task.0 {
+            return false;
+        }
+        room[0] = head ^ PLACED ^ STARTED;
+        room[2..4].copy_from_slice(&[waits[0] | waits[1] << 32, waits[2] | number(row.kernel) << 32]);
+        *used = self.last + 4;
+        true
+    }
+
+    #[cold]
+    fn note_names(&mut self, names: &Symbols) {
+        let new = names.iter().skip(self.n_names).map(|(_, name)| Arc::from(name));
+        self.page.names.extend(new);
+        self.n_names = names.len();
+    }
+}
+
+impl Observer for Journal {
+    #[inline(always)]
+    fn watches(&self) -> bool {
+        self.is_read
+    }
+
+    #[inline(always)]
+    fn heeds(&self, step: JobStep) -> bool {
+        self.needs.causes || self.needs.levels && matches!(step, JobStep::Begun(1..))
+    }
+
+    #[inline(always)]
+    fn heeds_ends(&self) -> bool {
+        false
+    }
+
+    fn journal(&mut self) -> Option<&mut Journal> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn block(&mut self, row: &BlockRow, names: &Symbols) {
+        if !self.add_start(row) {
+            self.tell_acts(self.now);
+            let symbols = number(row.name) | number(row.kernel) << 32;
+            let (head, worker) = (BLOCK | (row.kind as u64) << 4, u64::from(row.worker.0));
+            let head = head | worker << 8 | u64::from(row.block) << 32;
+            // The moment of a row is its start, which may lie ahead: the cycle is left as it is.
+            self.append([head, row.task.0, row.submit, row.ready, row.start, row.end, symbols]);
+        }
+        self.n_blocks += 1;
+        if names.len() > self.n_names {
+            self.note_names(names);
+        }
+    }
+
+    #[inline(always)]
+    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
+        if !self.needs.tasks && !self.needs.causes {
+            return;
+        }
+        let job = &window.slot(slot).job;
+        let (name, kernel, blocks) = (job.name(), job.kernel.load(Relaxed), job.blocks());
+        let facts = (job.kind() as u64) << 4 | u64::from(slot) << 32;
+        if self.now != now {
+            self.move_on(now);
+        }
+        self.make_room();
+        let (page, mut n_producers) = (&mut self.page, 0);
+        if self.needs.tasks {
+            let before = page.producers.len();
+            window.each_producer(slot, |producer| page.producers.push(window.slot(producer).task().0));
+            n_producers = (page.producers.len() - before) as u64;
+        }
+        let kernel_number = u64::from(kernel.wrapping_add(1));
+        let is_next = task.0 == self.next_task && name == NONE && blocks == 1;
+        self.next_task = task.0 + 1;
+        let at = if is_next && n_producers <= MOST_PRODUCERS && kernel_number <= MOST_KERNELS {
+            self.append([NEXT | facts | n_producers << PRODUCERS | kernel_number << KERNEL])
+        } else {
+            let names = u64::from(name) | u64::from(kernel) << 32;
+            self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | n_producers << 32])
+        };
+        self.remember(at);
+    }
+
+    #[inline(always)]
+    fn consumed(&mut self, _task: TaskId, now: u64) {
+        if !self.needs.causes {
+            return;
+        }
+        if let Some(job) = self.page.words.get_mut(self.effect) {
+            *job |= WITH_CONSUMED;
+        } else {
+            self.tell_acts(now);
+            self.write(now, [CONSUMED]);
+        }
+    }
+
+    #[inline(always)]
+    fn ready(&mut self, _task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
+        if self.needs.levels || self.needs.causes {
+            self.tell_acts(now);
+            self.write(now, [READY | (kind as u64) << 4 | u64::from(slot) << 32]);
+        }
+    }
+
+    fn withdrawn(&mut self, kind: TaskType, now: u64) {
+        if self.needs.levels {
+            self.write(now, [WITHDRAWN | (kind as u64) << 4]);
+        }
+    }
+
+    #[inline(always)]
+    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
+        if !self.needs.levels && !self.needs.causes {
+            return;
+        }
+        let worker = |nth: usize| placed.crew.get(nth).map_or(0, |&worker| u64::from(worker));
+        let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8 | worker(0) << FIRST;
+        let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
+        let at = if placed.crew.len() == 1 {
+            self.write(now, [head, placed.task.0])
+        } else {
+            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32])
+        };
+        self.remember(at);
+    }
+
+    #[inline]
+    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
+        if !self.heeds(step) {
+            return;
+        }
+        if step == JobStep::Done {
+            self.other_effect();
+        }
+        let leader = job.worker.map_or(0, |leader| u64::from(leader.0) + 1);
+        let head = JOB | (job.kind as u64) << 4 | leader << LEADER | u64::from(job.slot) << 32;
+        let task = job.task;
+        match step {
+            JobStep::Queued => self.write(now, [head | QUEUED, task.0]),
+            JobStep::Begun(cost) => self.write(now, [head | BEGUN, task.0, cost]),
+            JobStep::Joined(cost) => self.write(now, [head | JOINED, task.0, cost]),
+            JobStep::Done => self.write(now, [head | DONE, task.0]),
+        };
+    }
+
+    #[inline(always)]
+    fn job_at_once(&mut self, job: &SchedulerJob, now: u64) {
+        if !self.needs.causes {
+            return;
+        }
+        self.other_effect();
+        let is_added = match job.kind {
+            JobKind::Admit => self.add_job([SUBMITTED, NEXT], job.slot),
+            JobKind::Dispatch => self.add_job([PLACED, PLACED], job.slot),
+            JobKind::Complete => false,
+        };
+        if !is_added {
+            let leader = job.worker.map_or(0, |leader| u64::from(leader.0) + 1);
+            let head = JOB | (job.kind as u64) << 4 | AT_ONCE | leader << LEADER | u64::from(job.slot) << 32;
+            self.effect = self.write(now, [head]);
+        }
+    }
+
+    #[inline(always)]
+    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
+        if self.needs.levels || self.needs.causes {
+            // What was consumed before is not consumed after.
+            self.effect = usize::MAX;
+            self.write(now, [ORCHESTRATOR | phase_code(phase) << 4, from]);
+        }
+    }
+
+    #[inline(always)]
+    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
+        if !self.needs.levels {
+            return;
+        }
+        if self.now != now {
+            self.move_on(now);
+        }
+        let state = window.ring(ring);
+        let occupancy = Occupancy {
+            window: state.submitted() - state.retired(),
+            heap: state.heap_used(),
+            deps: state.deps_used(),
+            tensors: window.tensors(),
+        };
+        if let Some(words) = self.held.replace(ring, &occupancy) {
+            self.append(words);
+        }
+    }
+
+    #[inline(always)]
+    fn policy_acts(&mut self, _now: u64) {
+        // Only what is told before the next job needs to know.
+        if self.needs.causes {
+            self.other_effect();
+            self.policy_acts = true;
+        }
+    }
+
+    fn child_released(&mut self, slot: SlotRef, now: u64) {
+        if self.needs.causes {
+            self.other_effect();
+            self.write(now, [CHILD_RELEASED | u64::from(slot) << 32]);
+        }
+    }
+
+    fn finished(&mut self, names: &Symbols, now: u64) {
+        self.note_names(names);
+        self.release();
+        self.write(now, [FINISHED]);
+    }
+}
+
+#[inline]
+fn number(symbol: Option<Symbol>) -> u64 {
+    symbol.map_or(NONE, |symbol| symbol.0).into()
+}
+
+fn phase_code(phase: Phase) -> u64 {
+    match phase {
+        Phase::Working => 0,
+        Phase::Waiting => 1,
+        Phase::Blocked(Resource::Window) => 2,
+        Phase::Blocked(Resource::Heap) => 3,
+        Phase::Blocked(Resource::Deps) => 4,
+        Phase::Blocked(Resource::Tensors) => 5,
+    }
+}
