@@ -80,6 +80,9 @@ impl Machine {
     /// # Errors
     /// When there is no such key, with the nearest one, or the value has the wrong type.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        // Quotes may be copied from a machine file.
+        let value =
+            ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote)).unwrap_or(value);
         let scalar = match value.trim().parse() {
             Ok(number) if !self.is_text(key) => Scalar::Integer(number),
             _ => Scalar::Text(value),

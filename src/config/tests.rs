@@ -61,6 +61,16 @@ fn settings_reach_their_fields() {
 }
 
 #[test]
+fn quotes_around_a_value_are_those_of_a_machine_file() {
+    let settings = r#"rules.hazards="full" limits.heap='1MiB' workers.cube="3""#;
+    assert_eq!(check("ideal", settings), "");
+    assert!(
+        check("ideal", "rules.hazards=\"full").contains("unknown variant `\"full`"),
+        "one quote is part of the value"
+    );
+}
+
+#[test]
 fn every_key_can_be_set_to_what_it_is() {
     let machine = Machine::load("a2a3").expect("it loads");
     let tree = serde_json::to_value(&machine).expect("plain data");
