@@ -89,14 +89,15 @@ impl Segments {
         }
     }
 
-    /// Makes the bytes `0..bytes`, written by `writer`, all there is, if that needs no memory; false if it does.
+    /// Makes the bytes `0..bytes`, of which there must be one, written by `writer`, all there is, if that needs no memory; false if it
+    /// does. Its first byte is sought next, most likely, and stands at the first place.
     #[inline]
     pub fn replace_only(&mut self, bytes: u64, writer: Access) -> bool {
         let [list] = &mut self.chunks[..] else { return false };
         let [segment] = &mut list[..] else { return false };
         (segment.start, segment.end, segment.writer) = (0, bytes, writer);
         segment.readers.clear();
-        self.forget();
+        self.last.set((0, 0));
         true
     }
 
