@@ -82,6 +82,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         let task = self.window.slot(slot).task();
         self.window.slot(slot).job.set(flag::CANCELLED | flag::BAD);
         self.orchestrator.remember_bad(task);
+        self.family.remember_lost(task);
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
         self.policy.on_cancel(slot, task, self.now);
@@ -94,6 +95,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         let job = &self.window.slot(slot).job;
         // Like a cancelled task it never starts, which is what its children wait for.
         job.set(flag::CANCELLED);
+        self.family.remember_lost(task);
         self.tally.ended.dropped += 1;
         self.ledger.all_placed(Class::from_bits(job.class()));
         self.observer.withdrawn(job.kind(), self.now);

@@ -3,7 +3,7 @@
 use crate::id::TaskId;
 use crate::window::SlotRef;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Children that wait. Only programs with `parent` put anything in.
 #[derive(Default)]
@@ -13,6 +13,10 @@ pub(super) struct Family {
     /// `(cycle, order, child)` of the releases to come.
     due: BinaryHeap<Reverse<(u64, u64, SlotRef)>>,
     order: u64,
+    /// The parent of the task at hand and when it started, if the task takes its very slot.
+    replaced: Option<(TaskId, u64)>,
+    /// Tasks that were cancelled or dropped before they started, of programs that have faults.
+    never_started: BTreeSet<TaskId>,
 }
 
 impl Family {
@@ -41,6 +45,26 @@ impl Family {
     /// The children of a parent that will never start.
     pub(super) fn orphans(&mut self, parent: TaskId) -> Vec<(SlotRef, u64)> {
         self.waiting.remove(&parent).unwrap_or_default()
+    }
+
+    /// The task at hand is about to take the slot of its parent, which started at this cycle.
+    pub(super) fn replace(&mut self, parent: TaskId, start: u64) {
+        self.replaced = Some((parent, start));
+    }
+
+    /// When a parent started whose slot the task at hand has taken.
+    pub(super) fn start_of_replaced(&self, parent: TaskId) -> Option<u64> {
+        self.replaced.filter(|(replaced, _)| *replaced == parent).map(|(_, start)| start)
+    }
+
+    /// A task will never start.
+    pub(super) fn remember_lost(&mut self, task: TaskId) {
+        self.never_started.insert(task);
+    }
+
+    /// Whether a task never started and never will.
+    pub(super) fn is_lost(&self, task: TaskId) -> bool {
+        self.never_started.contains(&task)
     }
 
     /// A child waits for nothing any more.

@@ -13,7 +13,7 @@ use crate::ledger::{Class, Supply};
 use crate::orchestrator::{Published, Step};
 use crate::policy::{Policy, Submission};
 use crate::sync::Local;
-use crate::window::{Refusal, Resource, Slot, SlotRef, State, flag};
+use crate::window::{Refusal, Resource, Slot, SlotRef, State};
 
 impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
@@ -77,13 +77,16 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         }
     }
 
-    /// The program ends here: what was paid for is done, open scopes close, and no operation follows.
+    /// The program ends here: what was paid for is done, open scopes close, and no operation follows. Tasks that are not submitted any
+    /// more are lost like those that are dropped.
     #[cold]
     fn wind_up(&mut self) -> Result<bool, RunError> {
         if let Duty::Pay(_, action) = self.clerk.stage() {
             self.turn(Duty::Read);
             self.act(action)?;
         }
+        let is_at_hand = self.clerk.stage() != Duty::Read;
+        self.tally.ended.dropped += self.orchestrator.skip_rest(is_at_hand)?;
         while !self.orchestrator.scopes().is_empty() {
             self.close_scope();
         }
@@ -103,6 +106,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn reserve(&mut self) -> Result<bool, RunError> {
         let is_too_narrow = !M::IS_USUAL && self.adaptive.is_some() && self.is_too_narrow();
+        if !M::IS_USUAL
+            && let Some((parent, _)) = self.orchestrator.task.parent
+        {
+            self.remember_parent(parent);
+        }
         if (M::IS_FREE || self.is_submitting_free) && !is_too_narrow && self.submit_at_once()? {
             return Ok(true);
         }
@@ -240,28 +248,38 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         RunError::Task(format!("{place}task {task} `{name}`: {why}"))
     }
 
-    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. A parent that is
-    /// retired is remembered until its slot has another tenant; the start of an older one lies in the past.
+    /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a parent
+    /// that is retired is known until a task after the child's predecessor takes its slot; that of an older one lies in the past.
     #[cold]
     pub(super) fn adopt(&mut self, child: SlotRef, parent: TaskId, offset: u64) -> Option<TaskId> {
-        let Some(found) = self.window.last_home(parent) else {
-            return self.orchestrator.is_bad(parent).then_some(parent);
-        };
-        let slot = self.window.slot(found);
-        if slot.job.has(flag::CANCELLED) || slot.job.has(flag::BAD) && slot.state() < State::Running {
+        if self.family.is_lost(parent) {
             return Some(parent);
         }
         self.is_usual = false;
-        if slot.state() < State::Running {
-            self.window.wait_for_one_more(child);
-            self.family.wait_for_start(child, parent, offset);
-        } else {
-            let release = self.times[found as usize].start.saturating_add(offset);
-            if release > self.now {
+        let start = match self.window.last_home(parent) {
+            Some(found) if self.window.slot(found).state() < State::Running => {
                 self.window.wait_for_one_more(child);
-                self.family.push(release, child);
+                self.family.wait_for_start(child, parent, offset);
+                return None;
             }
+            Some(found) => Some(self.times[found as usize].start),
+            None => self.family.start_of_replaced(parent),
+        };
+        let release = start.map(|start| start.saturating_add(offset));
+        if let Some(release) = release.filter(|&release| release > self.now) {
+            self.window.wait_for_one_more(child);
+            self.family.push(release, child);
         }
         None
+    }
+
+    /// Remembers the start of the parent of the task at hand, if that is about to take the slot where it is known.
+    #[cold]
+    fn remember_parent(&mut self, parent: TaskId) {
+        if let Some(found) = self.window.last_home(parent)
+            && self.window.slot(found).state() >= State::Running
+        {
+            self.family.replace(parent, self.times[found as usize].start);
+        }
     }
 }

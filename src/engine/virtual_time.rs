@@ -161,7 +161,8 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             }
             let next = match self.next_event() {
                 None if self.widen() || self.is_rescued() => continue,
-                None => self.next_timer(),
+                // The largest number is never reached.
+                None => self.next_timer().filter(|&timer| timer < u64::MAX),
                 Some(event) => Some(self.next_timer().map_or(event, |timer| timer.min(event))),
             };
             let Some(next) = next else { return Ok(()) };
@@ -201,6 +202,12 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             .or_else(|| self.jobs.first_running().map(|job| self.describe(job).slot));
         let why = "the run passes cycle 2^64 - 1; use smaller cycles, costs, submit_at or spawn_offset";
         Err(RunError::Task(match (slot, self.clerk.stage()) {
+            (None, _) if self.next_timer() == Some(u64::MAX) && !self.is_complete() => {
+                let policy = self.policy.name();
+                format!(
+                    "policy {policy} waits for a moment past cycle 2^64 - 1; use smaller delays, times or post_cycles"
+                )
+            }
             (Some(slot), _) => self.blame(slot, why),
             (None, Duty::Wait(_) | Duty::Pay(_, Action::Publish(_))) => self.orchestrator.blame(why),
             (None, Duty::Pay(..)) => format!("{}{why}", self.orchestrator.place()),

@@ -194,9 +194,4 @@ impl Orchestrator {
     pub fn remember_bad(&mut self, task: TaskId) {
         self.bad.insert(task);
     }
-
-    /// Whether a task is known to have ended badly.
-    pub fn is_bad(&self, task: TaskId) -> bool {
-        self.bad.contains(&task)
-    }
 }

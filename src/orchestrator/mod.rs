@@ -238,13 +238,23 @@ impl Orchestrator {
     /// # Errors
     /// As [`Orchestrator::read`].
     pub fn validate_rest(&mut self) -> Result<(), RunError> {
+        self.skip_rest(true).map(drop)
+    }
+
+    /// Gives up what comes now, the task at hand included if there is one; returns how many tasks that are.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::read`].
+    pub fn skip_rest(&mut self, is_at_hand: bool) -> Result<u64, RunError> {
+        let first = self.next.0;
+        self.next.0 += u64::from(is_at_hand);
         while let Some(operation) = self.next_operation()? {
             if operation == Operation::Submit {
-                self.next.0 += 1;
                 self.resolve()?;
+                self.next.0 += 1;
             }
         }
-        Ok(())
+        Ok(self.next.0 - first)
     }
 
     /// Types the machine lacks run on VECTOR or are an error; so are blocks that could never be placed together.

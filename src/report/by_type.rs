@@ -13,7 +13,7 @@ pub struct TypeReport {
     pub workers: u64,
     /// Blocks they ran.
     pub blocks: u64,
-    /// Their cycles by cause.
+    /// Their cycles by cause; in larger units if their sum were beyond 2^64.
     pub accounts: Accounts,
     /// Busy cycles of the worker that has least.
     pub least_busy: u64,
@@ -37,40 +37,40 @@ impl Report {
     }
 
     fn workers_of(&self, kind: WorkerType) -> Option<TypeReport> {
-        let mut workers = self.workers.iter().filter(|worker| worker.kind == kind);
-        let first = workers.next()?;
         let mut sum = TypeReport {
             kind,
-            workers: 1,
-            blocks: first.blocks,
-            accounts: first.accounts,
-            least_busy: first.busy,
-            most_busy: first.busy,
+            workers: 0,
+            blocks: 0,
+            accounts: Accounts::default(),
+            least_busy: u64::MAX,
+            most_busy: 0,
         };
-        for worker in workers {
+        // The cycles of all workers together may be more than a number holds; then they are counted in larger units.
+        let unit = ((u128::from(self.makespan) * self.workers.len() as u128) >> u64::BITS) as u64 + 1;
+        for worker in self.workers.iter().filter(|worker| worker.kind == kind) {
             sum.workers += 1;
             sum.blocks += worker.blocks;
-            sum.accounts.add(&worker.accounts);
+            sum.accounts.add(&worker.accounts, unit);
             sum.least_busy = sum.least_busy.min(worker.busy);
             sum.most_busy = sum.most_busy.max(worker.busy);
         }
-        Some(sum)
+        (sum.workers > 0).then_some(sum)
     }
 }
 
 impl Accounts {
-    /// Adds the cycles of `other`, cause by cause.
-    pub fn add(&mut self, other: &Accounts) {
+    /// Adds the cycles of `other`, cause by cause, in units of so many cycles.
+    pub fn add(&mut self, other: &Accounts, unit: u64) {
         let Accounts { busy, overhead, held, dependency, window, heap, deps, tensors, orchestrator, drained } = *other;
-        self.busy += busy;
-        self.overhead += overhead;
-        self.held += held;
-        self.dependency += dependency;
-        self.window += window;
-        self.heap += heap;
-        self.deps += deps;
-        self.tensors += tensors;
-        self.orchestrator += orchestrator;
-        self.drained += drained;
+        self.busy += busy / unit;
+        self.overhead += overhead / unit;
+        self.held += held / unit;
+        self.dependency += dependency / unit;
+        self.window += window / unit;
+        self.heap += heap / unit;
+        self.deps += deps / unit;
+        self.tensors += tensors / unit;
+        self.orchestrator += orchestrator / unit;
+        self.drained += drained / unit;
     }
 }

@@ -314,7 +314,7 @@ fn reason(winner: &str, best: &Figures, other: &str, figures: &Figures) -> Strin
     let mut sentence = format!("That is {later} less than {other} needs ({}).", group(figures.makespan));
     let total = |figures: &Figures| {
         let mut sum = Accounts::default();
-        figures.types.iter().for_each(|of| sum.add(&of.accounts));
+        figures.types.iter().for_each(|of| sum.add(&of.accounts, 1));
         sum
     };
     let (ours, theirs) = (total(best), total(figures));

@@ -6,8 +6,9 @@ use crate::engine::RunError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Most slots of a window that stands for one without limit.
+/// Most slots of a window that stands for one without limit, and most dependency entries.
 const MOST_SLOTS: u64 = 1 << 22;
+const MOST_ENTRIES: u64 = 1 << 24;
 
 /// One answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,17 +27,18 @@ pub struct WhatIf {
     pub share: f64,
 }
 
-/// Runs the variations that can matter to `report` with `run`; the best one comes first.
+/// Runs the variations that can matter to `report` with `run`; the best one comes first. One that the policy's own settings do not
+/// allow, such as more workers than they have processors for, is left out.
 ///
 /// # Errors
-/// When a variation cannot be run at all.
+/// When a variation cannot be run for another reason.
 pub fn what_if(
     report: &Report,
     run: impl Fn(&Machine) -> Result<Report, RunError> + Sync,
 ) -> Result<Vec<WhatIf>, RunError> {
-    let answers: Result<Vec<WhatIf>, RunError> =
+    let answers: Result<Vec<Option<WhatIf>>, RunError> =
         variations(report).into_par_iter().map(|variation| variation.answer(report, &run)).collect();
-    let mut answers = answers?;
+    let mut answers: Vec<WhatIf> = answers?.into_iter().flatten().collect();
     answers.sort_by_key(|answer| (answer.outcome != Outcome::Completed, answer.makespan));
     Ok(answers)
 }
@@ -52,14 +54,17 @@ impl Variation {
         self,
         report: &Report,
         run: &(impl Fn(&Machine) -> Result<Report, RunError> + Sync),
-    ) -> Result<WhatIf, RunError> {
+    ) -> Result<Option<WhatIf>, RunError> {
         let mut machine = report.machine.clone();
         machine.apply(&self.settings)?;
-        let other = run(&machine)?;
+        let other = match run(&machine) {
+            Err(RunError::Config(_)) => return Ok(None),
+            other => other?,
+        };
         let gain = i64::try_from(i128::from(report.makespan) - i128::from(other.makespan)).unwrap_or(0);
         let share = if report.makespan == 0 { 0.0 } else { gain as f64 / report.makespan as f64 };
         let Variation { change, settings } = self;
-        Ok(WhatIf { change, settings, outcome: other.outcome, makespan: other.makespan, gain, share })
+        Ok(Some(WhatIf { change, settings, outcome: other.outcome, makespan: other.makespan, gain, share }))
     }
 }
 
@@ -75,8 +80,13 @@ fn sizes(report: &Report) -> Vec<Variation> {
     let blocked = &report.orchestrator.blocked;
     let stuck_on = report.deadlock.as_ref().map(|deadlock| deadlock.resource.as_str());
     let rings = u64::from(report.machine.limits.rings).next_power_of_two();
-    let slots = report.tasks.max(1).next_power_of_two().min(MOST_SLOTS / rings).max(report.machine.limits.window);
-    let entries = (2 * report.edges + report.tasks).max(report.machine.limits.deps);
+    // How many tasks come after a deadlock is not known.
+    let (slots, entries) = match stuck_on {
+        Some(_) => (MOST_SLOTS, MOST_ENTRIES),
+        None => (report.tasks.max(1).next_power_of_two(), 2 * report.edges + report.tasks),
+    };
+    let slots = slots.min(MOST_SLOTS / rings).max(report.machine.limits.window);
+    let entries = entries.max(report.machine.limits.deps);
     let sizes = [
         ("window", blocked.window, format!("limits.window={slots}")),
         ("heap", blocked.heap, "limits.heap=1TiB".to_owned()),

@@ -477,6 +477,20 @@ fn a_child_knows_when_its_retired_parent_started_and_whether_it_did() {
     let report = engine::run(&program, &vectors(2), &mut ()).expect("the run ends");
     assert_eq!((report.ended.failed, report.ended.cancelled), (1, 2), "a child of a cancelled task never runs");
 
+    // With one slot the child takes that of its parent.
+    let mut narrow = vectors(2);
+    narrow.limits.window = 1;
+    let program = Program { ops: vec![plain(5, &[]), task(10, &[], late(0, 100))] };
+    let mut starts = Starts::default();
+    engine::run(&program, &narrow, &mut starts).expect("the run completes");
+    assert_eq!(starts.0[1].3, 100, "whatever the window");
+    let fault = task(1, &[], |bad| bad.fault = true);
+    let program = Program { ops: vec![fault, task(10, &[], late(0, 0))] };
+    for machine in [&narrow, &vectors(2)] {
+        let report = engine::run(&program, machine, &mut ()).expect("the run ends");
+        assert_eq!((report.ended.failed, report.ended.completed), (1, 1), "a failed parent has started");
+    }
+
     let none = task(0, &[0], |none| none.kind = Some(TaskType::None));
     let early = task(1, &[], |child| child.parent = Some((TaskId(1), 7)));
     let program = Program { ops: vec![plain(3, &[]), none, early, task(1, &[], late(1, 7))] };

@@ -102,6 +102,19 @@ fn failed_tasks_run_again_after_a_fixed_or_a_growing_wait_and_end_as_dead_letter
 }
 
 #[test]
+fn a_moment_that_is_never_reached_is_an_error() {
+    let fail = |config: &Value, operations: &[Value]| {
+        run(config, &machine("1any"), operations).err().expect("the run passes the last cycle").to_string()
+    };
+    let task = json!({"op": "submit", "name": "a", "cycles": 10, "source": "s", "schedule_at": u64::MAX});
+    let never = fail(&tokens(1), &[task]);
+    assert!(never.contains("`a`: schedule_at lies past cycle 2^64 - 2"), "{never}");
+    let retry = json!({"max_attempts": 100, "backoff": "exponential", "delay": 10});
+    let late = fail(&json!({"policy": "ray", "retry": retry}), &program("a:10{FAULT}"));
+    assert!(late.contains("policy ray waits for a moment past cycle 2^64 - 1"), "{late}");
+}
+
+#[test]
 fn between_two_runs_the_token_is_free() {
     let config = json!({"policy": "ray", "sources": {"s": {}}, "retry": {"max_attempts": 2, "delay": 30}});
     let told = told(&config, "2any", "a:10{src=s FAULT} b:15{src=s}", &[]);

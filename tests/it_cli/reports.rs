@@ -72,6 +72,29 @@ fn what_if_ranks_what_would_help() {
 }
 
 #[test]
+fn what_if_helps_with_a_deadlock_and_respects_the_settings_of_a_policy() {
+    let folder = folder();
+    let tasks = r#"{"op":"submit","cycles":5}"#;
+    let header = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"stuck"}"#;
+    let trace = format!("{header}\n{{\"op\":\"scope_begin\"}}\n{tasks}\n{tasks}\n{tasks}\n");
+    std::fs::write(folder.path().join("stuck.jsonl"), trace).expect("a file");
+    let ended = call(folder.path(), "run stuck.jsonl --set limits.window=2 --what-if --json a.json");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let result: Value = serde_json::from_str(&read(folder.path(), "a.json")).expect("JSON");
+    let answers = result["what_if"].as_array().expect("a list");
+    let window = answers.iter().find(|answer| answer["change"] == "window without limit").expect("an answer");
+    assert_eq!((&window["outcome"], &window["makespan"]), (&"completed".into(), &5.into()));
+
+    let conf = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 2\n";
+    std::fs::write(folder.path().join("policy.toml"), conf).expect("a file");
+    let ended = call(
+        folder.path(),
+        "run random:n=20 --policy cyber_classic --policy-config policy.toml --what-if --json b.json",
+    );
+    assert_eq!(ended.code, 0, "{ended:?}");
+}
+
+#[test]
 fn options_that_do_not_go_together_are_refused() {
     refuses("run chain --html a --chrome a", "--html and --chrome both write a");
     refuses("run chain --flows", "--flows draws arrows in --perfetto or --chrome");

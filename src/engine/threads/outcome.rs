@@ -45,7 +45,15 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
     for row in &rows {
         observer.block(row, submitter.orchestrator.source().symbols());
     }
-    Ok(report(core, &submitter, n_tasks, wall, workload.name(), deadlock))
+    let mut report = report(core, &submitter, n_tasks, wall, workload.name(), deadlock);
+    let n_controls = workload.controls()?.len();
+    if n_controls > 0 {
+        let what = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
+        report
+            .notes
+            .push(format!("{what} of the program had no effect: threads follow them with --mode deterministic only"));
+    }
+    Ok(report)
 }
 
 /// The first kernel that failed, as an error.

@@ -101,7 +101,8 @@ impl Retry {
             Backoff::Fixed => 0,
             Backoff::Exponential => attempt - 1,
         };
-        Some(1_u64.checked_shl(doubled).map_or(u64::MAX, |factor| self.delay.saturating_mul(factor)))
+        let factor = 1_u64.checked_shl(doubled).unwrap_or(u64::MAX);
+        Some(self.delay.saturating_mul(factor))
     }
 }
 
@@ -161,6 +162,7 @@ mod tests {
         let doubling = Retry { max_attempts: 100, backoff: Backoff::Exponential, delay: 10 };
         assert_eq!([1, 2, 3].map(|attempt| doubling.wait_after(attempt)), [Some(10), Some(20), Some(40)]);
         assert_eq!(doubling.wait_after(90), Some(u64::MAX));
+        assert_eq!(Retry { delay: 0, ..doubling }.wait_after(90), Some(0));
         assert_eq!(Retry::default().wait_after(1), None);
     }
 

@@ -315,6 +315,9 @@ impl Policy for Ray<'_> {
                 Some(ScheduleAt::Cycle(cycle)) => cycle,
                 Some(ScheduleAt::UtcMicros(micros)) => self.clock.cycle(micros),
             };
+            if ticket.when == u64::MAX {
+                return Err("schedule_at lies past cycle 2^64 - 2; use an earlier one, or a later ray.epoch".into());
+            }
             let (uuid, args, schedule_at) = (policy.uuid.clone(), policy.args.clone(), policy.schedule_at);
             ticket.extra = Some(Box::new(Extra { uuid, args, schedule_at }));
         }
