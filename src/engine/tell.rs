@@ -51,14 +51,16 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         if self.observer.watches() {
             let block = &self.floor.worker(leader).block;
             let (slot, task) = (block.slot, self.window.slot(block.slot));
-            let is_last = block.index + 1 == task.job.blocks();
-            let placed = Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew: block.crew.ids() };
+            let is_last = M::IS_USUAL || block.index + 1 == task.job.blocks();
+            let crew = if M::IS_USUAL { &[leader] } else { block.crew.ids() };
+            let placed = Placed { slot, task: task.task(), kind: task.job.kind(), is_last, crew };
             self.observer.placed(&placed, self.now);
         }
     }
 
-    /// The orchestrator takes up another duty.
-    #[inline]
+    /// The orchestrator takes up another duty. In line, because a duty that is handed over in memory is read back before it is
+    /// written as a whole, which stalls.
+    #[inline(always)]
     pub(super) fn turn(&mut self, duty: Duty) {
         let since = self.clerk.since;
         if let Some(phase) = self.clerk.turn(duty, self.now)

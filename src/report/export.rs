@@ -261,6 +261,8 @@ struct Counters {
     now: u64,
     /// Those that may differ from what was written: a bit for each place.
     changed: Vec<u64>,
+    /// Whether there are any.
+    is_changed: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -273,7 +275,7 @@ impl Counters {
     /// All are to be written.
     fn new(n_counters: usize) -> Counters {
         let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
-        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect() }
+        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect(), is_changed: true }
     }
 
     /// Changes some that follow each other.
@@ -283,12 +285,13 @@ impl Counters {
         let new = change(values.map(|value| value.now));
         values.iter_mut().zip(new).for_each(|(value, new)| value.now = new);
         (first..first + N).for_each(|place| self.changed[place / 64] |= 1 << (place % 64));
+        self.is_changed = true;
     }
 
     /// Writes those that differ from what was written.
     #[inline]
     fn write(&mut self, sheets: &mut impl Sheets) {
-        if self.changed.iter().any(|&changed| changed != 0) {
+        if std::mem::take(&mut self.is_changed) {
             self.write_changed(sheets);
         }
     }

@@ -55,7 +55,7 @@ impl From<&SchedulerJob> for DoneJob {
 }
 
 /// What is in use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Occupancy {
     /// Slots of the ring.
     pub window: u64,

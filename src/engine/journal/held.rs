@@ -1,57 +1,38 @@
-//! What is in use, held back while it grows: of several values in a row at one instant, each as large as the one before, the last one
-//! tells as much as all of them.
+//! What is in use, held back until the instant is over: what comes in between lasts no time.
 
 use super::facts::Occupancy;
 use super::words::OCCUPIED;
 
-/// The value that is held back, and the one written before it.
+/// The value that is held back, and the one written before it, with their rings.
 #[derive(Default)]
 pub(super) struct Held {
     ring: u32,
-    occupancy: Levels,
+    occupancy: Occupancy,
     is_held: bool,
-    /// Whether it is nowhere less than the one written before it, which was of the same ring.
-    is_growth: bool,
-    written_ring: u32,
-    written: Levels,
+    written: (u32, Occupancy),
 }
-
-/// Window, heap, dependency entries, tensor-map entries.
-type Levels = [u64; 4];
 
 impl Held {
     /// Takes in a value of the present instant; returns the event that is to be written before it.
     #[inline(always)]
-    pub(super) fn replace(&mut self, ring: u32, occupancy: &Occupancy) -> Option<[u64; 3]> {
-        let new = [occupancy.window, occupancy.heap, occupancy.deps, occupancy.tensors];
-        if self.is_held && self.is_growth && self.ring == ring && grows(&self.occupancy, &new) {
-            self.occupancy = new;
-            return None;
-        }
-        let before = self.release();
-        self.is_growth = self.written_ring == ring && grows(&self.written, &new);
-        (self.ring, self.occupancy, self.is_held) = (ring, new, true);
+    pub(super) fn replace(&mut self, ring: u32, occupancy: Occupancy) -> Option<[u64; 3]> {
+        let before = if self.ring == ring { None } else { self.release() };
+        (self.ring, self.occupancy, self.is_held) = (ring, occupancy, true);
         before
     }
 
-    /// The event that tells what is held back, if anything is.
+    /// The event that tells what is held back, if it says anything new.
     #[inline]
     pub(super) fn release(&mut self) -> Option<[u64; 3]> {
-        if !self.is_held {
-            return None;
-        }
-        self.is_held = false;
-        (self.written_ring, self.written) = (self.ring, self.occupancy);
-        let [window, heap, deps, tensors] = self.occupancy;
-        // Entries in use are in memory, which holds fewer than 2^32 of them.
-        Some([OCCUPIED | u64::from(self.ring) << 4 | window << 32, heap, deps | tensors << 32])
+        let held = (self.ring, self.occupancy);
+        let is_news = std::mem::take(&mut self.is_held) && held != self.written;
+        is_news.then(|| {
+            self.written = held;
+            let (ring, Occupancy { window, heap, deps, tensors }) = held;
+            // Entries in use are in memory, which holds fewer than 2^32 of them.
+            [OCCUPIED | u64::from(ring) << 4 | window << 32, heap, deps | tensors << 32]
+        })
     }
-}
-
-/// Whether nothing is less than before.
-#[inline(always)]
-fn grows(before: &Levels, after: &Levels) -> bool {
-    before.iter().zip(after).all(|(before, after)| before <= after)
 }
 
 #[cfg(test)]
@@ -63,23 +44,22 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_of_growing_values_is_written_and_every_one_that_shrinks() {
-        let mut held = Held::default();
-        let mut written = Vec::new();
-        for (window, heap) in [(1, 0), (2, 8), (3, 8), (2, 8), (1, 0), (2, 4), (3, 3)] {
-            written.extend(held.replace(0, &occupancy(window, heap)));
+    fn only_the_last_value_of_an_instant_is_written_and_only_if_it_is_another() {
+        let (mut held, mut written) = (Held::default(), Vec::new());
+        for instant in [&[(1, 0), (2, 8), (3, 8)][..], &[(2, 8), (1, 0), (3, 8)], &[(2, 0)], &[]] {
+            for &(window, heap) in instant {
+                assert!(held.replace(0, occupancy(window, heap)).is_none());
+            }
+            written.push(held.release().map(|[head, heap, _]| (head >> 32, heap)));
         }
-        written.extend(held.release());
-        let values: Vec<_> = written.iter().map(|[head, heap, _]| (head >> 32, *heap)).collect();
-        assert_eq!(values, [(3, 8), (2, 8), (1, 0), (2, 4), (3, 3)]);
-        assert!(held.release().is_none());
+        assert_eq!(written, [Some((3, 8)), None, Some((2, 0)), None]);
     }
 
     #[test]
     fn rings_do_not_hold_each_other_back() {
         let mut held = Held::default();
-        assert!(held.replace(0, &occupancy(1, 0)).is_none());
-        assert!(held.replace(1, &occupancy(5, 0)).is_some_and(|[head, ..]| head >> 32 == 1));
+        assert!(held.replace(0, occupancy(1, 0)).is_none());
+        assert!(held.replace(1, occupancy(5, 0)).is_some_and(|[head, ..]| head >> 32 == 1));
         assert!(held.release().is_some_and(|[head, ..]| head == OCCUPIED | 1 << 4 | 5 << 32));
     }
 }

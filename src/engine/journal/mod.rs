@@ -27,6 +27,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
+/// A cycle that is never reached.
+const NEVER: u64 = u64::MAX;
+
 /// Pages that may wait for a reader.
 const MOST_WAITING: usize = 3;
 
@@ -118,7 +121,7 @@ pub trait Reader: Send + 'static {
         let _ = (phase, from, now);
     }
 
-    /// Something of a ring was taken or returned.
+    /// Something of a ring was taken or returned; told once the instant is over.
     #[inline]
     fn occupied(&mut self, ring: u32, occupancy: &Occupancy, now: u64) {
         let _ = (ring, occupancy, now);
@@ -156,14 +159,18 @@ pub struct Journal {
     is_read: bool,
     /// The cycle written last.
     now: u64,
-    /// Where the task or placed block written last begins and ends in the page.
+    /// The same while nothing waits to be written before the next event, else [`NEVER`].
+    settled: u64,
+    /// The block placed on one worker that is not written yet, because what follows mostly belongs to it: first word and task.
+    placed: [u64; 2],
+    /// Where the task written last begins and ends in the page.
     last: usize,
     last_end: usize,
     /// Where the job stands whose effects are told now, if it was done at once and stands in this page.
     effect: usize,
     /// Whether the policy acts by itself, which is not written yet.
     policy_acts: bool,
-    /// What is in use, held back as long as it only grows.
+    /// What is in use, held back until the instant is over.
     held: Held,
     /// Names handed on so far.
     n_names: usize,
@@ -210,6 +217,8 @@ impl Journal {
             needs: Needs::default(),
             is_read: false,
             now: 0,
+            settled: 0,
+            placed: [0; 2],
             last: 0,
             last_end: usize::MAX,
             effect: usize::MAX,
@@ -263,6 +272,7 @@ impl Journal {
 
     /// Hands on what is left; readers come to the end by themselves.
     pub fn seal(&mut self) {
+        self.settle(self.now);
         self.release();
         self.turn_page();
         self.readers.clear();

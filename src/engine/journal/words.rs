@@ -5,7 +5,8 @@
 //! the words that follow:  task, cycles, counts
 //! ```
 //!
-//! The cycle is a word of its own and only written when it changes, because much happens at one cycle.
+//! The cycle is a word of its own and only written when it changes, because much happens at one cycle; moments are told by their
+//! distance from it.
 
 use super::Reader;
 use super::facts::{DoneJob, Names, Occupancy, Started, Submitted};
@@ -21,6 +22,7 @@ pub(super) const MOST_WORDS: usize = 12;
 /// Words of the largest event by itself.
 pub(super) const EVENT_WORDS: usize = 8;
 
+/// So many cycles have passed.
 pub(super) const CYCLE: u64 = 0;
 pub(super) const BLOCK: u64 = 1;
 pub(super) const SUBMITTED: u64 = 2;
@@ -38,6 +40,12 @@ pub(super) const FINISHED: u64 = 12;
 pub(super) const STARTED: u64 = 13;
 /// A task of one block and without name, the one that follows the task submitted before it.
 pub(super) const NEXT: u64 = 14;
+
+/// Most cycles that one word tells of.
+pub(super) const MOST_CYCLES: u64 = u64::MAX >> 4;
+/// In a phase of the orchestrator: where its cycles stand. More than these stand in a word of their own, and there are [`MORE`].
+pub(super) const SPAN: u32 = 8;
+pub(super) const MORE: u64 = 1 << 7;
 
 /// Steps of a job, in the two bits above its kind.
 pub(super) const QUEUED: u64 = 0 << 6;
@@ -104,11 +112,11 @@ impl Page {
         names.0.extend_from_slice(&self.names);
         let (mut at, mut left) = (0, Left { task: self.next_task, producers: &self.producers });
         while at < self.used {
-            // Behind the last event there is room for the largest one.
-            let event: &[u64; EVENT_WORDS] = self.words[at..].first_chunk().expect("a page is never full");
-            at += if event[0] == CYCLE {
-                *now = event[1];
-                2
+            // Behind the last event there is room for the largest one, which the compiler sees by this.
+            let event = self.words[at.min(PAGE_WORDS - EVENT_WORDS)..].first_chunk().expect("a page is never full");
+            at += if event[0] & 15 == CYCLE {
+                *now += event[0] >> 4;
+                1
             } else {
                 tell(event, &mut left, reader, *now, names)
             };
@@ -196,8 +204,9 @@ fn tell(event: &[u64; EVENT_WORDS], left: &mut Left<'_>, reader: &mut impl Reade
         PLACED => tell_placed(event, reader, now),
         JOB => tell_job(event, reader, now),
         ORCHESTRATOR => {
-            reader.orchestrator(phase(head >> 4 & 7), event[1], now);
-            2
+            let (span, length) = if head & MORE == 0 { (head >> SPAN, 1) } else { (event[1], 2) };
+            reader.orchestrator(phase(head >> 4 & 7), now - span, now);
+            length
         }
         OCCUPIED => {
             reader.occupied(head as u32 >> 4, &occupancy(event), now);

@@ -1,12 +1,12 @@
 //! What happens, appended to the page at hand; see [`super::words`] for how.
 
-use super::Journal;
 use super::facts::Occupancy;
 use super::words::{
-    AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, EVENT_WORDS, FINISHED, FIRST, FIRSTS, JOB, JOINED,
-    KERNEL, LEADER, LOW, MOST_KERNELS, MOST_PRODUCERS, MOST_WORDS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED, POLICY_ACTS,
-    PRODUCERS, Page, QUEUED, READY, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
+    AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, FINISHED, FIRST, FIRSTS, JOB, JOINED, KERNEL, LEADER,
+    LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, MOST_WORDS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED,
+    POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
 };
+use super::{Journal, NEVER};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Local, Word};
@@ -20,20 +20,35 @@ impl Journal {
     #[inline(always)]
     fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) -> usize {
         const { assert!(N + 2 <= MOST_WORDS) };
-        if self.now != now {
-            self.move_on(now);
-        }
+        self.come_to(now);
         self.append(words)
     }
 
-    /// Time moves on: what was held back for the end of an instant is written.
-    #[inline]
-    fn move_on(&mut self, now: u64) {
-        if let Some(words) = self.held.release() {
-            self.append(words);
+    /// Writes what must stand before an event of this cycle.
+    #[inline(always)]
+    fn come_to(&mut self, now: u64) {
+        if self.settled != now {
+            self.settle(now);
         }
-        self.now = now;
-        self.append([CYCLE, now]);
+    }
+
+    /// Writes a block that waits for what belongs to it; when time moves on, also what was held back for the end of the instant.
+    #[inline(never)]
+    pub(super) fn settle(&mut self, now: u64) {
+        if self.settled == NEVER {
+            self.append(self.placed);
+        }
+        if self.now != now {
+            self.release();
+            let mut passed = now - self.now;
+            while passed > MOST_CYCLES {
+                self.append([CYCLE | MOST_CYCLES << 4]);
+                passed -= MOST_CYCLES;
+            }
+            self.append([CYCLE | passed << 4]);
+            self.now = now;
+        }
+        self.settled = now;
     }
 
     /// Appends some words and returns where.
@@ -41,9 +56,10 @@ impl Journal {
     fn append<const N: usize>(&mut self, words: [u64; N]) -> usize {
         self.make_room();
         let page = &mut self.page;
-        let at = page.used;
-        let room: &mut [u64; MOST_WORDS] = page.words[at..].first_chunk_mut().expect("the page is not full");
-        room[..N].copy_from_slice(&words);
+        // There is room, which the compiler sees by this.
+        let at = page.used.min(PAGE_WORDS - MOST_WORDS);
+        let room: &mut [u64; N] = page.words[at..].first_chunk_mut().expect("the page is not full");
+        *room = words;
         page.used = at + N;
         at
     }
@@ -57,6 +73,7 @@ impl Journal {
     }
 
     /// Writes down what is held back.
+    #[inline]
     pub(super) fn release(&mut self) {
         if let Some(words) = self.held.release() {
             self.append(words);
@@ -79,45 +96,37 @@ impl Journal {
         self.effect = usize::MAX;
     }
 
-    /// Remembers an event to which the job that follows it can be added.
+    /// Adds its admission to a task, if nothing has happened since it was written; false if not.
     #[inline(always)]
-    fn remember(&mut self, at: usize) {
-        (self.last, self.last_end) = (at, self.page.used);
+    fn add_admission(&mut self, slot: SlotRef) -> bool {
+        let Page { words, used, .. } = &mut self.page;
+        let task = words.get_mut(self.last).filter(|head| self.last_end == *used && **head >> 32 == u64::from(slot));
+        task.map(|head| *head |= WITH_JOB).is_some()
     }
 
-    /// Adds the job to the event before it, if it is about the same and nothing has happened since; false if not.
-    #[inline]
-    fn add_job(&mut self, events: [u64; 2], slot: SlotRef) -> bool {
-        let Page { words, used, .. } = &mut self.page;
-        if self.last_end != *used {
-            return false;
-        }
-        let head = &mut words[self.last];
-        let fits = events.contains(&(*head & 15)) && *head >> 32 == u64::from(slot);
+    /// Adds its dispatch to the block that waits to be written; false if none does.
+    #[inline(always)]
+    fn add_dispatch(&mut self, slot: SlotRef) -> bool {
+        let fits = self.settled == NEVER && self.placed[0] >> 32 == u64::from(slot);
         if fits {
-            *head |= WITH_JOB;
+            self.placed[0] |= WITH_JOB;
         }
         fits
     }
 
-    /// Adds the start of a block to the event that placed it, if nothing has happened since; false if not.
+    /// Writes the start of a block together with its placement, if that waits to be written and both are plain; false if not.
     #[inline(always)]
     fn add_start(&mut self, row: &BlockRow) -> bool {
-        let Page { words, used, .. } = &mut self.page;
+        let [head, task] = self.placed;
         let waits = [row.start - row.submit, row.start - row.ready, row.end - row.start];
-        let is_short = waits.iter().all(|&wait| wait <= LOW) && row.name.is_none() && row.block == 0;
-        if self.last_end != *used || row.start != self.now || !is_short {
+        let is_short = waits[0] | waits[1] | waits[2] <= LOW && row.name.is_none() && row.block == 0;
+        let is_same = task == row.task.0 && head >> FIRST & FIRSTS == u64::from(row.worker.0);
+        if self.settled != NEVER || row.start != self.now || !is_short || !is_same {
             return false;
         }
-        let room: &mut [u64; EVENT_WORDS] = words[self.last..].first_chunk_mut().expect("the page is not full");
-        let head = room[0];
-        let alone = PLACED | 1 << 8 | u64::from(row.worker.0) << FIRST;
-        if head & (15 | 3 << 8 | FIRSTS << FIRST) != alone || room[1] != row.task.0 {
-            return false;
-        }
-        room[0] = head ^ PLACED ^ STARTED;
-        room[2..4].copy_from_slice(&[waits[0] | waits[1] << 32, waits[2] | number(row.kernel) << 32]);
-        *used = self.last + 4;
+        self.settled = self.now;
+        let run = waits[2] | number(row.kernel) << 32;
+        self.append([head ^ PLACED ^ STARTED, task, waits[0] | waits[1] << 32, run]);
         true
     }
 
@@ -152,6 +161,7 @@ impl Observer for Journal {
     #[inline(always)]
     fn block(&mut self, row: &BlockRow, names: &Symbols) {
         if !self.add_start(row) {
+            self.come_to(self.now);
             self.tell_acts(self.now);
             let symbols = number(row.name) | number(row.kernel) << 32;
             let (head, worker) = (BLOCK | (row.kind as u64) << 4, u64::from(row.worker.0));
@@ -173,9 +183,8 @@ impl Observer for Journal {
         let job = &window.slot(slot).job;
         let (name, kernel, blocks) = (job.name(), job.kernel.load(Relaxed), job.blocks());
         let facts = (job.kind() as u64) << 4 | u64::from(slot) << 32;
-        if self.now != now {
-            self.move_on(now);
-        }
+        self.come_to(now);
+        // Producers belong to the page of their task.
         self.make_room();
         let (page, mut n_producers) = (&mut self.page, 0);
         if self.needs.tasks {
@@ -192,7 +201,7 @@ impl Observer for Journal {
             let names = u64::from(name) | u64::from(kernel) << 32;
             self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | n_producers << 32])
         };
-        self.remember(at);
+        (self.last, self.last_end) = (at, self.page.used);
     }
 
     #[inline(always)]
@@ -230,12 +239,12 @@ impl Observer for Journal {
         let worker = |nth: usize| placed.crew.get(nth).map_or(0, |&worker| u64::from(worker));
         let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8 | worker(0) << FIRST;
         let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
-        let at = if placed.crew.len() == 1 {
-            self.write(now, [head, placed.task.0])
+        if placed.crew.len() == 1 {
+            self.come_to(now);
+            (self.placed, self.settled) = ([head, placed.task.0], NEVER);
         } else {
-            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32])
-        };
-        self.remember(at);
+            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32]);
+        }
     }
 
     #[inline]
@@ -264,8 +273,8 @@ impl Observer for Journal {
         }
         self.other_effect();
         let is_added = match job.kind {
-            JobKind::Admit => self.add_job([SUBMITTED, NEXT], job.slot),
-            JobKind::Dispatch => self.add_job([PLACED, PLACED], job.slot),
+            JobKind::Admit => self.add_admission(job.slot),
+            JobKind::Dispatch => self.add_dispatch(job.slot),
             JobKind::Complete => false,
         };
         if !is_added {
@@ -280,7 +289,12 @@ impl Observer for Journal {
         if self.needs.levels || self.needs.causes {
             // What was consumed before is not consumed after.
             self.effect = usize::MAX;
-            self.write(now, [ORCHESTRATOR | phase_code(phase) << 4, from]);
+            let (head, span) = (ORCHESTRATOR | phase_code(phase) << 4, now - from);
+            if span <= u64::MAX >> SPAN {
+                self.write(now, [head | span << SPAN]);
+            } else {
+                self.write(now, [head | MORE, span]);
+            }
         }
     }
 
@@ -290,7 +304,7 @@ impl Observer for Journal {
             return;
         }
         if self.now != now {
-            self.move_on(now);
+            self.settle(now);
         }
         let state = window.ring(ring);
         let occupancy = Occupancy {
@@ -299,8 +313,8 @@ impl Observer for Journal {
             deps: state.deps_used(),
             tensors: window.tensors(),
         };
-        if let Some(words) = self.held.replace(ring, &occupancy) {
-            self.append(words);
+        if let Some(words) = self.held.replace(ring, occupancy) {
+            self.write(now, words);
         }
     }
 
