@@ -6,8 +6,8 @@ use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
 use ptosim::graph::{Graph, StaticPath};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathWriter, Perfetto, Recording, Report, ScheduleWriter, Sheet,
-    Timeline, write_dot, write_html,
+    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathRows, PathWriter, Perfetto, Recording, Report,
+    ScheduleWriter, Sheet, StaticRows, Timeline, path_rows, write_dot, write_html,
 };
 use ptosim::workload::Workload;
 use std::io;
@@ -81,8 +81,8 @@ pub struct Reports {
     dot: Option<Output>,
     /// The graph for a drawing and for arrows.
     graph: Option<Arc<Graph>>,
-    static_path: Option<StaticPath>,
-    needs_static_path: bool,
+    /// The longest path through the graph, until the run begins.
+    static_rows: Option<StaticRows<Output>>,
 }
 
 impl Reports {
@@ -109,9 +109,9 @@ impl Reports {
         let chrome = chrome.map(|output| Sheet::new(Chrome::default(), output, &name, machine));
         let perfetto = perfetto.map(|output| Sheet::new(Perfetto::default(), output, &name, machine));
         let mut journal = Journal::new();
-        let needs_static_path = critical_path.is_some();
-        let path = (html.is_some() || critical_path.is_some())
-            .then(|| PathRecorder::new(PathWriter::new(html.is_some(), critical_path)));
+        let has_path = html.is_some() || critical_path.is_some();
+        let (static_rows, path_rows) = critical_path.map(path_rows).unzip();
+        let path = has_path.then(|| PathRecorder::new(PathWriter::new(html.is_some(), path_rows)));
         let has_sheets = chrome.is_some() || perfetto.is_some();
         let has_lists = schedule.is_some() || has_sheets;
         let export = has_sheets.then(|| Export::new((chrome, perfetto), machine, arrows.cloned()));
@@ -125,8 +125,7 @@ impl Reports {
             html,
             dot,
             graph,
-            static_path: None,
-            needs_static_path,
+            static_rows,
         })
     }
 
@@ -137,14 +136,11 @@ impl Reports {
         machine: &Machine,
         run: impl FnOnce(&mut Journal) -> Result<Report, Failure>,
     ) -> Result<Report, Failure> {
-        let Reports { journal, static_path, needs_static_path, .. } = self;
-        if !*needs_static_path {
-            return run(journal);
-        }
+        let Some(rows) = self.static_rows.take() else { return run(&mut self.journal) };
         std::thread::scope(|scope| {
-            let loading = scope.spawn(|| StaticPath::load(workload, machine));
-            let report = run(journal)?;
-            *static_path = Some(ended(loading)?);
+            let loading = scope.spawn(move || StaticPath::load(workload, machine).map(|path| rows.write(&path)));
+            let report = run(&mut self.journal)?;
+            ended(loading)?;
             Ok(report)
         })
     }
@@ -174,16 +170,14 @@ impl Reports {
     ) -> Result<(), Failure> {
         let (timeline, path) = self.found;
         let (packed, rows) = path.map_or((None, None), |path| (path.packed, path.rows));
-        let static_path = self.static_path.as_ref();
         std::thread::scope(|scope| {
-            // The lists may still be in the making: what is left of page and path is written beside them.
+            // The lists may still be in the making: the page is written beside them.
             let html = self.html.zip(timeline).map(|(mut output, mut timeline)| {
                 scope.spawn(move || {
                     let recording = Recording { timeline: &mut timeline, path: &packed.unwrap_or_default(), names };
                     write_html(report, Some(recording), &mut output).map(|()| output)
                 })
             });
-            let rows = rows.zip(static_path).map(|(rows, path)| scope.spawn(move || rows.finish(path)));
             let (csv, export) = self.lists.map_or((None, None), |reading| reading.end().0);
             let (chrome, perfetto) = export.map(Export::finish).unwrap_or_default();
             let mut finish = |path: &Option<String>, written: Option<io::Result<Output>>| {
@@ -198,7 +192,7 @@ impl Reports {
                 .zip(self.graph.as_ref())
                 .map(|(mut output, graph)| write_dot(graph, &report.workload, &mut output).map(|()| output));
             finish(&args.dot, dot)?;
-            finish(&args.critical_path, rows.map(ended))?;
+            finish(&args.critical_path, rows.map(PathRows::finish))?;
             Ok(())
         })
     }

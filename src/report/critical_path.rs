@@ -15,8 +15,16 @@ use std::collections::VecDeque;
 /// Steps that are kept before the first look for those that nobody needs and those that all chains share.
 const FEW_STEPS: usize = 1 << 16;
 
+/// Steps that are kept at most while nobody can take any.
+const MANY_STEPS: usize = 1 << 20;
+
 /// Takes the steps of a path, from cycle 0 to the makespan.
 pub trait Steps: Send + 'static {
+    /// Whether it can take steps without waiting for something else.
+    fn is_open(&mut self) -> bool {
+        true
+    }
+
     /// The next step.
     fn step(&mut self, step: &PathStep, names: &Names);
 }
@@ -416,7 +424,8 @@ impl<S: Steps> Reader for PathRecorder<S> {
     }
 
     fn turn(&mut self, names: &Names) {
-        if self.chains.len() >= self.next_look {
+        let n_steps = self.chains.len();
+        if n_steps >= self.next_look && (n_steps >= MANY_STEPS || self.path.steps.is_open()) {
             self.keepers.forget_idle_workers(&self.chains);
             self.chains.tidy(&mut self.keepers, Keepers::each, |from, step| self.path.add(from, step, names));
             self.next_look = FEW_STEPS.max(2 * self.chains.len());

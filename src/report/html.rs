@@ -6,9 +6,10 @@
 
 use super::pack::{PackedPath, pack};
 use super::page::{json_block, write_page};
+use super::pen::{Pen, ROOM};
 use super::{Report, Timeline};
 use crate::engine::journal::Names;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 const SCRIPTS: [&str; 5] = [
     include_str!("assets/data.js"),
@@ -33,62 +34,65 @@ pub struct Recording<'a> {
 /// # Errors
 /// Those of `writer`.
 pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: impl Write) -> io::Result<()> {
-    let data = |writer: &mut BufWriter<_>| {
-        json_block(writer, "ptosim-report", report)?;
+    let data = |pen: &mut Pen<_>| {
+        json_block(pen, "ptosim-report", report)?;
         let Some(Recording { timeline, path, names }) = recording else { return Ok(()) };
         let (head, pieces) = pack(timeline, path, names, &report.machine);
-        json_block(writer, "ptosim-timeline", &head)?;
-        writer.write_all(b"<script type=\"text/plain\" id=\"ptosim-bytes\">")?;
-        base64(writer, pieces.iter().map(|piece| &**piece))?;
-        writer.write_all(b"</script>\n")
+        json_block(pen, "ptosim-timeline", &head)?;
+        pen.text(b"<script type=\"text/plain\" id=\"ptosim-bytes\">");
+        base64(pen, pieces.iter().map(|piece| &**piece));
+        pen.text(b"</script>\n");
+        Ok(())
     };
     write_page(writer, data, &SCRIPTS)
 }
 
 /// Bytes that come in pieces as one text. What is left of a piece goes together with the beginning of the next.
-fn base64<'a>(writer: &mut impl Write, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-    let mut line = vec![[0; 4]; 1 << 14];
-    let mut left = Vec::with_capacity(3);
+fn base64<'a, W: Write>(pen: &mut Pen<W>, pieces: impl Iterator<Item = &'a [u8]>) {
+    let mut left = Vec::with_capacity(6);
     for mut piece in pieces {
         if !left.is_empty() {
-            let (few, rest) = piece.split_at(piece.len().min(3 - left.len()));
+            let (few, rest) = piece.split_at(piece.len().min(6 - left.len()));
             left.extend_from_slice(few);
-            let &[triple] = left.as_chunks::<3>().0 else { continue };
-            writer.write_all(&digits(triple))?;
+            let &[six] = left.as_chunks::<6>().0 else { continue };
+            pen.text(&digits(six));
             left.clear();
             piece = rest;
         }
-        let (triples, rest) = piece.as_chunks::<3>();
-        for some in triples.chunks(line.len()) {
-            line.iter_mut().zip(some).for_each(|(four, &triple)| *four = digits(triple));
-            writer.write_all(line[..some.len()].as_flattened())?;
+        let (sixes, rest) = piece.as_chunks::<6>();
+        for some in sixes.chunks(ROOM / 8) {
+            pen.put(|place| {
+                let places = place.as_chunks_mut::<8>().0;
+                places.iter_mut().zip(some).for_each(|(eight, &six)| *eight = digits(six));
+                8 * some.len()
+            });
         }
         left.extend_from_slice(rest);
     }
-    if !left.is_empty() {
-        let n_digits = left.len() + 1;
-        left.resize(3, 0);
-        let mut last = digits([left[0], left[1], left[2]]);
-        last[n_digits..].fill(b'=');
-        writer.write_all(&last)?;
-    }
-    Ok(())
+    let (n_digits, n_bytes) = ((left.len() * 4).div_ceil(3), left.len().div_ceil(3) * 4);
+    left.resize(6, 0);
+    let mut last = digits(*left.first_chunk().expect("six bytes"));
+    last[n_digits..].fill(b'=');
+    pen.text(&last[..n_bytes]);
 }
 
+/// Six bytes as eight digits.
 #[inline(always)]
-fn digits([a, b, c]: [u8; 3]) -> [u8; 4] {
-    let word = u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c);
-    let [high, low] = [PAIRS[(word >> 12) as usize], PAIRS[(word & 0xfff) as usize]];
-    [high[0], high[1], low[0], low[1]]
+fn digits(six: [u8; 6]) -> [u8; 8] {
+    let mut word = [0; 8];
+    word[2..].copy_from_slice(&six);
+    let word = u64::from_be_bytes(word);
+    let pair = |shift: u32| u64::from(PAIRS[(word >> shift & 0xfff) as usize]);
+    (pair(36) | pair(24) << 16 | pair(12) << 32 | pair(0) << 48).to_le_bytes()
 }
 
-/// The two digits of every twelve bits.
-static PAIRS: [[u8; 2]; 1 << 12] = {
+/// The two digits of every twelve bits, the first in the lower byte.
+static PAIRS: [u16; 1 << 12] = {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut pairs = [[0; 2]; 1 << 12];
+    let mut pairs = [0; 1 << 12];
     let mut bits = 0;
     while bits < pairs.len() {
-        pairs[bits] = [DIGITS[bits >> 6], DIGITS[bits & 63]];
+        pairs[bits] = u16::from_le_bytes([DIGITS[bits >> 6], DIGITS[bits & 63]]);
         bits += 1;
     }
     pairs
@@ -102,11 +106,12 @@ mod tests {
 
     #[test]
     fn bytes_become_base64_however_they_are_cut() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            for cut in 1..=7 {
-                let mut out = Vec::new();
-                base64(&mut out, bytes.as_bytes().chunks(cut).chain([&[][..]])).expect("memory does not fail");
-                assert_eq!(String::from_utf8(out).expect("digits"), text);
+        let texts = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy", "Zm9vYmFyLg=="];
+        for (length, text) in texts.into_iter().enumerate() {
+            for cut in 1..=9 {
+                let mut pen = Pen::new(Vec::new());
+                base64(&mut pen, b"foobar."[..length].chunks(cut).chain([&[][..]]));
+                assert_eq!(pen.finish().expect("memory does not fail"), text.as_bytes());
             }
         }
     }

@@ -58,7 +58,7 @@ pub use memory::{Memory, MemoryPart};
 pub use operations::Operations;
 pub use output::{Output, OutputError};
 pub use pack::PackedPath;
-pub use path_csv::PathRows;
+pub use path_csv::{PathRows, StaticRows, path_rows};
 pub use path_writer::PathWriter;
 pub use perfetto::Perfetto;
 pub use statistics::{Fan, Footprint, Statistics, TypeWork};

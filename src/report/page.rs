@@ -4,8 +4,9 @@
 //! page.html with style.css | blocks of data | scripts that draw them
 //! ```
 
+use super::pen::Pen;
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/style.css");
@@ -19,23 +20,18 @@ const BASICS: [&str; 3] =
 /// Those of `writer`.
 pub(crate) fn write_page<W: Write>(
     writer: W,
-    data: impl FnOnce(&mut BufWriter<W>) -> io::Result<()>,
+    data: impl FnOnce(&mut Pen<W>) -> io::Result<()>,
     scripts: &[&str],
 ) -> io::Result<()> {
-    let mut writer = BufWriter::with_capacity(1 << 16, writer);
+    let mut pen = Pen::new(writer);
     let (before_style, rest) = PAGE.split_once("/*style*/").expect("the page has a place for its style");
     let (before_data, rest) = rest.split_once("<!--data-->").expect("the page has a place for its data");
     let (before_scripts, rest) = rest.split_once("/*scripts*/").expect("the page has a place for its scripts");
-    for text in [before_style, STYLE, before_data] {
-        writer.write_all(text.as_bytes())?;
-    }
-    data(&mut writer)?;
-    writer.write_all(before_scripts.as_bytes())?;
-    for text in BASICS.iter().chain(scripts) {
-        writer.write_all(text.as_bytes())?;
-    }
-    writer.write_all(rest.as_bytes())?;
-    writer.flush()
+    [before_style, STYLE, before_data].iter().for_each(|text| pen.text(text.as_bytes()));
+    data(&mut pen)?;
+    pen.text(before_scripts.as_bytes());
+    BASICS.iter().chain(scripts).chain([&rest]).for_each(|text| pen.text(text.as_bytes()));
+    pen.finish()?.flush()
 }
 
 /// A value as a block of JSON. In JSON a `<` can only stand inside a text, where it may also be written as a number; so the

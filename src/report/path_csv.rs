@@ -1,4 +1,10 @@
-//! Both critical paths as CSV: the observed one, step by step from cycle 0 to the makespan, and the static one, task by task.
+//! Both critical paths as CSV: the static one, task by task, then the observed one, step by step from cycle 0 to the makespan.
+//!
+//! ```text
+//! program ─▶ StaticRows ── pen, once all its rows are written ──▶ PathRows ◀─ steps of the run
+//! ```
+//!
+//! The program is read faster than it is run, so the static path is written while the run has only begun.
 
 use super::blame::{Blame, PathStep};
 use super::line::{Digits, Line};
@@ -9,10 +15,18 @@ use crate::graph::{PathTask, StaticPath};
 use crate::id::{Symbol, TaskId, WorkerId};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
 
-/// Writes the observed path while it is found, then the longest path through the graph.
-pub struct PathRows<W: Write> {
+/// Writes the longest path through the graph.
+pub struct StaticRows<W> {
     pen: Pen<W>,
+    then: Sender<Pen<W>>,
+}
+
+/// Writes the observed path while it is found, as soon as the static path is written.
+pub struct PathRows<W> {
+    pen: Option<Pen<W>>,
+    coming: Receiver<Pen<W>>,
     columns: Columns,
 }
 
@@ -49,15 +63,41 @@ struct Row<'a> {
 const OBSERVED: &[u8; 9] = b"observed,";
 const STATIC: &[u8; 9] = b"static,\0\0";
 
-/// Rows of the static path that are put together while those before them are written.
-const ROWS: usize = 1 << 14;
+/// Starts a file with the header line. The rows of both paths are put together by different threads, one after the other.
+pub fn path_rows<W: Write>(writer: W) -> (StaticRows<W>, PathRows<W>) {
+    let (then, coming) = mpsc::channel();
+    let mut pen = Pen::new(writer);
+    pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
+    (StaticRows { pen, then }, PathRows { pen: None, coming, columns: Columns::new() })
+}
 
-impl<W: Write + Send> PathRows<W> {
-    /// Starts with the header line.
-    pub fn new(writer: W) -> PathRows<W> {
-        let mut pen = Pen::new(writer);
-        pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
-        PathRows { pen, columns: Columns::new() }
+impl<W: Write> StaticRows<W> {
+    /// Writes all rows; moments are those of a machine that is never busy.
+    pub fn write(self, path: &StaticPath) {
+        let StaticRows { mut pen, then } = self;
+        let mut columns = Columns::new();
+        path.tasks().for_each(|task| columns.static_row(&mut pen, path, &task));
+        // Nobody wants to go on when the run has failed.
+        let _ = then.send(pen);
+    }
+}
+
+impl<W: Write> PathRows<W> {
+    /// Whether rows can be written without waiting for the static path.
+    pub fn is_open(&mut self) -> bool {
+        if self.pen.is_none() {
+            self.pen = self.coming.try_recv().ok();
+        }
+        self.pen.is_some()
+    }
+
+    /// Waits for the static path; `None` if it was not found.
+    #[inline]
+    fn open(&mut self) -> Option<(&mut Pen<W>, &mut Columns)> {
+        if self.pen.is_none() {
+            self.pen = self.coming.recv().ok();
+        }
+        Some((self.pen.as_mut()?, &mut self.columns))
     }
 
     /// The next step of the observed path.
@@ -72,33 +112,18 @@ impl<W: Write + Send> PathRows<W> {
             kernel: step.kernel,
             worker: step.worker,
         };
-        self.columns.row(&mut self.pen, &row, |kernel| names.name(kernel));
+        if let Some((pen, columns)) = self.open() {
+            columns.row(pen, &row, |kernel| names.name(kernel));
+        }
     }
 
-    /// Writes the longest path through the graph, whose moments are those of a machine that is never busy; gives the writer back.
-    /// Nothing else is left to do then, so rows are put together on one thread and written on another.
+    /// Writes what is left and gives the writer back.
     ///
     /// # Errors
-    /// The first error of the writer.
-    pub fn finish(self, path: &StaticPath) -> io::Result<W> {
-        let mut writer = self.pen.finish()?;
-        // The symbols of the program as it was read for this path have nothing to do with those of the run.
-        let (mut columns, mut pen) = (Columns::new(), Pen::new(Vec::new()));
-        let (mut full, mut empty) = (Vec::new(), Vec::new());
-        let mut tasks = path.tasks();
-        loop {
-            let put_together = || {
-                tasks.by_ref().take(ROWS).for_each(|task| columns.static_row(&mut pen, path, &task));
-                pen.exchange(empty)
-            };
-            let (written, next) = rayon::join(|| writer.write_all(&full), put_together);
-            written?;
-            if next.is_empty() {
-                return Ok(writer);
-            }
-            empty = std::mem::replace(&mut full, next);
-            empty.clear();
-        }
+    /// The first error of the writer, or that there was no static path.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.open();
+        self.pen.ok_or_else(|| io::Error::other("the static path was not found"))?.finish()
     }
 }
 
@@ -114,7 +139,7 @@ impl Columns {
     }
 
     #[inline]
-    fn static_row(&mut self, pen: &mut Pen<Vec<u8>>, path: &StaticPath, task: &PathTask) {
+    fn static_row<W: Write>(&mut self, pen: &mut Pen<W>, path: &StaticPath, task: &PathTask) {
         let row = Row {
             path: STATIC,
             span: (task.from, task.to),
@@ -222,15 +247,16 @@ mod tests {
         let (report, path, names) = read_along(PathRecorder::new(Vec::new()), |journal| {
             simulate(program.as_ref(), &machine, journal).expect("it runs")
         });
-        let mut rows = PathRows::new(Vec::new());
+        let (static_rows, mut rows) = path_rows(Vec::new());
+        assert!(!rows.is_open());
+        static_rows.write(&StaticPath::load(program.as_ref(), &machine).expect("a graph"));
         path.finish(&names).iter().for_each(|step| rows.step(step, &names));
-        let path = StaticPath::load(program.as_ref(), &machine).expect("a graph");
-        let bytes = rows.finish(&path).expect("memory does not fail");
+        let bytes = rows.finish().expect("memory does not fail");
         let mut reader = csv::Reader::from_reader(&bytes[..]);
         let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
         assert_eq!((rows.len(), report.makespan), (2, 5));
-        for row in rows {
-            assert_eq!((&row[3], &row[7], &row[8]), ("5", "a,\"b\"\r\nc", "k"));
+        for (row, path) in rows.iter().zip(["static", "observed"]) {
+            assert_eq!((&row[0], &row[3], &row[7], &row[8]), (path, "5", "a,\"b\"\r\nc", "k"));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::journal::Names;
 use std::io::Write;
 
 /// The numbers of a path, the path for a page, and its rows in a file.
-pub struct PathWriter<W: Write> {
+pub struct PathWriter<W> {
     /// The numbers.
     sums: PathSums,
     /// The path for a page; empty if there is none.
@@ -17,12 +17,12 @@ pub struct PathWriter<W: Write> {
     pub rows: Option<PathRows<W>>,
 }
 
-impl<W: Write + Send> PathWriter<W> {
+impl<W: Write> PathWriter<W> {
     /// Before the run.
     #[must_use]
-    pub fn new(for_page: bool, rows: Option<W>) -> PathWriter<W> {
+    pub fn new(for_page: bool, rows: Option<PathRows<W>>) -> PathWriter<W> {
         let packed = for_page.then(PackedPath::default);
-        PathWriter { sums: PathSums::default(), packed, rows: rows.map(PathRows::new) }
+        PathWriter { sums: PathSums::default(), packed, rows }
     }
 
     /// The path in numbers.
@@ -33,6 +33,10 @@ impl<W: Write + Send> PathWriter<W> {
 }
 
 impl<W: Write + Send + 'static> Steps for PathWriter<W> {
+    fn is_open(&mut self) -> bool {
+        self.rows.as_mut().is_none_or(PathRows::is_open)
+    }
+
     #[inline]
     fn step(&mut self, step: &PathStep, names: &Names) {
         self.sums.add(step);
