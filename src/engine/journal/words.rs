@@ -15,11 +15,10 @@ use crate::id::{Symbol, TaskId, TaskType, WorkerId};
 use crate::window::{NONE, Resource};
 use std::sync::Arc;
 
-/// Words of a page. Threads wake each other once a page, which takes microseconds; much larger ones leave the caches.
+/// Words of a page, a power of two, and room for what begins in it. Threads wake each other once a page, which takes microseconds; much
+/// larger ones leave the caches.
 pub(super) const PAGE_WORDS: usize = 1 << 16;
-/// Words of the largest event, of a cycle before it, and of what may be added to it.
-pub(super) const MOST_WORDS: usize = 12;
-/// Words of the largest event by itself.
+/// Words of the largest event.
 pub(super) const EVENT_WORDS: usize = 8;
 
 /// So many cycles have passed.
@@ -76,7 +75,7 @@ pub(super) const LOW: u64 = u32::MAX as u64;
 
 /// Part of a journal.
 pub(super) struct Page {
-    pub(super) words: Box<[u64; PAGE_WORDS]>,
+    pub(super) words: Box<[u64; PAGE_WORDS + EVENT_WORDS]>,
     /// Words in use.
     pub(super) used: usize,
     /// The first task that may be submitted in it.
@@ -89,7 +88,7 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn empty() -> Page {
-        let words = vec![0; PAGE_WORDS].try_into().expect("so many words were asked for");
+        let words = vec![0; PAGE_WORDS + EVENT_WORDS].try_into().expect("so many words were asked for");
         Page { words, used: 0, next_task: 0, producers: Vec::new(), names: Vec::new() }
     }
 
@@ -112,8 +111,8 @@ impl Page {
         names.0.extend_from_slice(&self.names);
         let (mut at, mut left) = (0, Left { task: self.next_task, producers: &self.producers });
         while at < self.used {
-            // Behind the last event there is room for the largest one, which the compiler sees by this.
-            let event = self.words[at.min(PAGE_WORDS - EVENT_WORDS)..].first_chunk().expect("a page is never full");
+            // An event begins within the page, which the compiler sees by this.
+            let event = self.words[at & (PAGE_WORDS - 1)..].first_chunk().expect("there is room behind the page");
             at += if event[0] & 15 == CYCLE {
                 *now += event[0] >> 4;
                 1

@@ -2,8 +2,8 @@
 
 use super::facts::Occupancy;
 use super::words::{
-    AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, FINISHED, FIRST, FIRSTS, JOB, JOINED, KERNEL, LEADER,
-    LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, MOST_WORDS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED,
+    AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, EVENT_WORDS, FINISHED, FIRST, FIRSTS, JOB, JOINED,
+    KERNEL, LEADER, LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED,
     POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
 };
 use super::{Journal, NEVER};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Journal {
-    /// Appends an event and returns where; a page that is nearly full is handed on before.
+    /// Appends an event and returns where; a full page is handed on before.
     #[inline(always)]
     fn write<const N: usize>(&mut self, now: u64, words: [u64; N]) -> usize {
-        const { assert!(N + 2 <= MOST_WORDS) };
+        const { assert!(N <= EVENT_WORDS) };
         self.come_to(now);
         self.append(words)
     }
@@ -56,18 +56,18 @@ impl Journal {
     fn append<const N: usize>(&mut self, words: [u64; N]) -> usize {
         self.make_room();
         let page = &mut self.page;
-        // There is room, which the compiler sees by this.
-        let at = page.used.min(PAGE_WORDS - MOST_WORDS);
-        let room: &mut [u64; N] = page.words[at..].first_chunk_mut().expect("the page is not full");
+        // The page is not full, which the compiler sees by this.
+        let at = page.used & (PAGE_WORDS - 1);
+        let room: &mut [u64; N] = page.words[at..].first_chunk_mut().expect("there is room behind the page");
         *room = words;
         page.used = at + N;
         at
     }
 
-    /// Hands a page that is nearly full on.
+    /// Hands a full page on.
     #[inline(always)]
     fn make_room(&mut self) {
-        if self.page.used > PAGE_WORDS - MOST_WORDS {
+        if self.page.used >= PAGE_WORDS {
             self.turn_page();
         }
     }
