@@ -3,6 +3,10 @@
 
 /// Values of the first piece of memory.
 const FEW: usize = 1 << 12;
+/// Bytes beyond which a list is moved to large pages: by then it will hardly stay much smaller than one of them.
+const SMALL: usize = 1 << 18;
+/// Bytes of which one large page at least is a part, wherever they begin.
+pub(crate) const LARGE: usize = 1 << 22;
 
 /// Appends a value.
 #[inline(always)]
@@ -16,8 +20,30 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) {
 #[cold]
 #[inline(never)]
 fn grow<T>(list: &mut Vec<T>) {
-    list.reserve(list.len().max(FEW));
+    let least = if list.len() * size_of::<T>() < SMALL { FEW } else { LARGE / size_of::<T>() };
+    reserve(list, list.len().max(least));
+}
+
+/// Makes room for so many more values.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) {
+    list.reserve(more);
     prefer_large_pages(list);
+}
+
+/// Makes the list one of so many equal values.
+pub(crate) fn fill<T: Clone>(list: &mut Vec<T>, length: usize, value: T) {
+    list.clear();
+    if length > list.capacity() {
+        reserve(list, length);
+    }
+    list.resize(length, value);
+}
+
+/// So many zeros.
+pub(crate) fn zeros(length: usize) -> Vec<u8> {
+    let mut list = vec![0; length];
+    prefer_large_pages(&mut list);
+    list
 }
 
 /// Asks for large pages for a list that takes several of them. It makes no difference but in time, so a refusal is no error.
@@ -28,11 +54,10 @@ fn grow<T>(list: &mut Vec<T>) {
 fn prefer_large_pages<T>(list: &mut Vec<T>) {
     use rustix::mm::{Advice, madvise};
     const PAGE: usize = 1 << 12;
-    const LARGE_PAGE: usize = 1 << 21;
     let start = list.as_mut_ptr().cast::<u8>();
     let before = start.addr() % PAGE;
     let length = (before + list.capacity() * size_of::<T>()).next_multiple_of(PAGE);
-    if length >= 2 * LARGE_PAGE {
+    if length >= LARGE {
         // SAFETY: the advice changes nothing about what is in the memory, neither in that of the list nor beside it.
         let _ = unsafe { madvise(start.wrapping_sub(before).cast(), length, Advice::LinuxHugepage) };
     }
@@ -49,6 +74,9 @@ mod tests {
     fn a_large_list_holds_what_was_appended() {
         let mut list = Vec::new();
         (0..3_000_000_u64).for_each(|number| push(&mut list, number));
-        assert!(list.into_iter().eq(0..3_000_000));
+        assert!(list.iter().copied().eq(0..3_000_000));
+        fill(&mut list, 5_000_000, 7);
+        assert!(list.len() == 5_000_000 && list.iter().all(|&number| number == 7));
+        assert!(zeros(LARGE + 1).iter().all(|&number| number == 0));
     }
 }

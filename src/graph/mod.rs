@@ -152,6 +152,9 @@ struct Longest {
     before: Vec<u32>,
 }
 
+/// Tasks for which room is made before they come.
+const MANY_TASKS: u64 = 1 << 24;
+
 /// No task before, no symbol.
 const NONE: u32 = u32::MAX;
 
@@ -289,6 +292,10 @@ impl StaticPath {
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
         let (mut reader, mut longest, mut labels) = (reader(workload, machine)?, Longest::default(), Labels::default());
+        let n_tasks = reader.source().n_tasks().map_or(0, |known| known.min(MANY_TASKS) as usize);
+        large::reserve(&mut longest.ends, n_tasks);
+        large::reserve(&mut longest.before, n_tasks);
+        large::reserve(&mut labels.which, n_tasks);
         let number = |symbol: Option<Symbol>| symbol.map_or(NONE, |symbol| symbol.0);
         loop {
             let mut before = Before::default();

@@ -178,8 +178,7 @@ impl Chains {
         mut hand_on: impl FnMut(u64, &Step),
     ) {
         let Chains { steps, uses } = self;
-        uses.clear();
-        uses.resize(steps.len(), Use { count: 0, next: NOTHING.step });
+        large::fill(uses, steps.len(), Use { count: 0, next: NOTHING.step });
         each(keepers, &mut |cause| {
             if !cause.is_nothing() {
                 uses[cause.step as usize].count += 1;

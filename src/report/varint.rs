@@ -1,6 +1,7 @@
 //! Numbers in as few bytes as they need: seven bits a byte, the lowest first.
 
 use super::line::Line;
+use crate::large;
 
 /// Appends a number.
 #[inline]
@@ -155,9 +156,11 @@ pub(super) struct Packed {
 impl Packed {
     /// Twice the most bytes of a record: six of the longest numbers and a few bytes more.
     const ROOM: usize = 128;
-    /// Bytes of the first piece, and of the largest.
+    /// Bytes of the first piece, and of those that many may have at once.
     const FEW: usize = 1 << 10;
     const MANY: usize = 1 << 16;
+    /// Bytes of records that only few have, and that go on in large pages.
+    const VERY_MANY: usize = 1 << 19;
 
     /// Appends a record.
     #[inline(always)]
@@ -173,8 +176,9 @@ impl Packed {
     /// Takes another piece, as large as all before it together within limits.
     #[cold]
     fn go_on(&mut self) {
-        let room = self.length().clamp(Packed::FEW, Packed::MANY);
-        let mut full = std::mem::replace(&mut self.bytes, vec![0; room]);
+        let is_large = self.length() > Packed::VERY_MANY;
+        let room = if is_large { large::LARGE } else { self.length().clamp(Packed::FEW, Packed::MANY) };
+        let mut full = std::mem::replace(&mut self.bytes, large::zeros(room));
         full.truncate(self.used);
         self.full.push(full);
         self.before = self.length();
