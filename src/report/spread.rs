@@ -56,7 +56,8 @@ impl<B: Bin> Bins<B> {
         self.at(to - 1);
         let mut cycle = from;
         while cycle < to {
-            let end = to.min(((cycle >> self.shift) + 1) << self.shift);
+            // The last bin may end at 2^64, which is no number.
+            let end = to.min(((cycle >> self.shift) + 1).checked_mul(self.width()).unwrap_or(to));
             visit(&mut self.bins[(cycle >> self.shift) as usize], end - cycle);
             cycle = end;
         }
@@ -184,6 +185,14 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_cycles_there_are_fall_into_the_last_bin() {
+        let mut bins = Bins::<Busy>::default();
+        bins.over(1, u64::MAX, |bin, cycles| bin.add(0, cycles));
+        assert_eq!(bins.all().iter().map(|bin| bin.cycles).sum::<u64>(), u64::MAX - 1);
+        assert_eq!(bins.all().len(), N_BINS);
+    }
 
     #[test]
     fn a_long_run_fits_and_nothing_is_lost() {
