@@ -55,6 +55,9 @@ pub trait Policy {
     /// Whether it may ask for something in [`Policy::requests`], or not take a task that a queue without limit would take.
     const INTERFERES: bool = true;
 
+    /// Whether tasks mostly start in the order in which they became READY, so that their neighbours are near those of the last ones.
+    const KEEPS_ORDER: bool = false;
+
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 

@@ -344,6 +344,28 @@ impl<S: Sharing> Window<S> {
         }
     }
 
+    /// The same for everybody that is looked at then: its consumers as far as they fit a few lines, and what it consumes.
+    #[inline]
+    pub fn foresee_neighbours(&self, slot_ref: SlotRef, slot: &Slot<S>) {
+        const MOST: usize = 4;
+        // Ordering: hints throughout.
+        let mut index = slot.fanout.load(Relaxed);
+        for _ in 0..MOST {
+            let Some(entry) = self.entries.get(index as usize) else { break };
+            if let Some(consumer) = self.slots.get(entry.consumer.load(Relaxed) as usize) {
+                prefetch(consumer);
+            }
+            index = entry.next.load(Relaxed);
+        }
+        let first = self.ring_of(slot_ref) * self.deps + slot.deps_first.load(Relaxed);
+        let n_linked = (slot.deps_linked.load(Relaxed) as usize).min(MOST);
+        for entry in self.entries.get(first as usize..).unwrap_or_default().iter().take(n_linked) {
+            if let Some(producer) = self.slots.get(entry.producer.load(Relaxed) as usize) {
+                prefetch(producer);
+            }
+        }
+    }
+
     /// The task will be looked at soon: fetches it.
     #[inline]
     pub fn foresee(&self, slot: SlotRef) {
