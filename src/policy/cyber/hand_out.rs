@@ -5,6 +5,7 @@ use super::idle::Idle;
 use super::lanes::{WIDE, lanes_of};
 use crate::id::WorkerType;
 use crate::policy::{Placement, Stage};
+use crate::window::prefetch;
 
 impl Cyber {
     /// MIX tasks and tasks whose blocks start together.
@@ -53,7 +54,21 @@ impl Cyber {
             let placement = stage.place(self.routines[key.routine()].next_slot());
             if self.placed(key.routine(), placement) {
                 self.homes[0].pop(lane);
+                self.foresee(0, lane, stage);
             }
+        }
+    }
+
+    /// The routines that come next have waited for long and are in no near cache any more: fetches one that comes soon, and the task
+    /// of the one before it.
+    #[inline]
+    fn foresee(&self, home: u32, lane: usize, stage: &Stage<'_>) {
+        let lanes = &self.homes[home as usize];
+        if let Some(next) = lanes.likely(lane, 1) {
+            self.routines[next].activations.front().iter().for_each(|next| stage.window.foresee(next.slot));
+        }
+        if let Some(soon) = lanes.likely(lane, 3) {
+            prefetch(&self.routines[soon]);
         }
     }
 
@@ -141,6 +156,7 @@ impl Cyber {
         let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
         if self.placed(key.routine(), placement) {
             self.homes[home as usize].pop(lane);
+            self.foresee(home, lane, stage);
         }
     }
 

@@ -2,8 +2,7 @@
 
 use super::routine::{Key, Routines};
 use crate::id::{TaskType, WorkerType};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::policy::mostly_sorted::MostlySorted;
 
 /// The first lane of activations that are placed on any workers; before it come the worker types.
 pub(super) const WIDE: usize = 4;
@@ -22,9 +21,9 @@ pub(super) fn lanes_of(kind: WorkerType) -> u8 {
     }
 }
 
-/// Routines by their place in the scan. Those that are gone are dropped when they come up.
+/// Routines by their place in the scan, in which they mostly come. Those that are gone are dropped when they come up.
 #[derive(Default)]
-pub(super) struct Heap(BinaryHeap<Reverse<Key>>);
+pub(super) struct Heap(MostlySorted<Key>);
 
 impl Heap {
     pub fn is_empty(&self) -> bool {
@@ -33,7 +32,7 @@ impl Heap {
 
     #[inline]
     pub fn push(&mut self, key: Key) {
-        self.0.push(Reverse(key));
+        self.0.push(key);
     }
 
     #[inline]
@@ -44,7 +43,7 @@ impl Heap {
     /// The first routine that still waits here.
     #[inline]
     pub fn head(&mut self, routines: &Routines) -> Option<Key> {
-        while let Some(&Reverse(key)) = self.0.peek() {
+        while let Some(&key) = self.0.first() {
             if routines.is_waiting(key) {
                 return Some(key);
             }
@@ -78,6 +77,12 @@ impl Lanes {
     pub fn push(&mut self, lane: usize, key: Key) {
         self.heaps[lane].push(key);
         self.filled |= 1 << lane;
+    }
+
+    /// A routine that probably comes so many places behind the first of a lane.
+    #[inline]
+    pub fn likely(&self, lane: usize, place: usize) -> Option<u32> {
+        self.heaps[lane].0.likely(place).map(|key| key.routine())
     }
 
     /// Takes out the first routine of a lane.
