@@ -8,8 +8,9 @@ use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
 use crate::error::RunError;
-use crate::graph::{self, Task};
+use crate::graph::{self, Task, n_expected};
 use crate::id::WorkerType;
+use crate::large;
 use crate::machine::own_type;
 use crate::window::prefetch;
 use crate::workload::{Submit, Workload};
@@ -78,14 +79,14 @@ impl Outline {
             let own = &found[n_edges..];
             own.iter().for_each(|&producer: &u32| tasks[producer as usize].first += 1);
             let task = Task::at_hand(orchestrator, 0);
-            tasks.push(Sketch::new(&task, own.len()));
+            large::push_expecting(&mut tasks, Sketch::new(&task, own.len()), || n_expected(orchestrator) + 1);
             is_plain &= own_type(task.kind).is_some() && is_plain_submit(&orchestrator.task);
             is_plain &= task.cycles() < MOST_CYCLES;
             n_edges = found.len();
         })?;
         assert!(u32::try_from(n_edges).is_ok(), "so many dependencies take more than all memory");
         tasks.push(Sketch::default());
-        let mut outline = Outline { tasks, consumers: vec![0; n_edges], ranks: Vec::new(), is_plain };
+        let mut outline = Outline { tasks, consumers: large::zeroed(n_edges), ranks: Vec::new(), is_plain };
         outline.turn_round(&producers);
         Ok(outline)
     }
@@ -110,7 +111,7 @@ impl Outline {
             end += task.first;
             task.first = end;
         }
-        self.ranks = vec![0; self.n_tasks()];
+        self.ranks = large::zeroed(self.n_tasks());
         let mut left = producers;
         for task in (0..self.ranks.len()).rev() {
             // All its consumers are entered, and those of the next task.
