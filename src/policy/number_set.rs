@@ -80,6 +80,29 @@ impl NumberSet {
         (self.first != NONE).then_some(self.first)
     }
 
+    /// The smallest member behind a number below the limit.
+    #[inline]
+    pub fn next_after(&self, number: u32) -> Option<u32> {
+        if self.first > number || self.len < 2 {
+            return self.first().filter(|&first| first > number);
+        }
+        let mut place = number;
+        for (level, begin) in self.begins[..self.n_levels].iter().enumerate() {
+            let behind = self.words[(begin + place / 64) as usize] & u64::MAX << (place % 64) << 1;
+            if behind != 0 {
+                let found = place / 64 * 64 + behind.trailing_zeros();
+                let below = self.begins[..level].iter().rev();
+                return Some(
+                    below.fold(found, |index, &begin| {
+                        index * 64 + self.words[(begin + index) as usize].trailing_zeros()
+                    }),
+                );
+            }
+            place /= 64;
+        }
+        None
+    }
+
     /// The smallest member but one, if it is near the first.
     #[inline]
     pub fn near_second(&self) -> Option<u32> {
@@ -143,6 +166,7 @@ mod tests {
                     set.remove(number);
                 }
                 assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
+                assert_eq!(set.next_after(number), known.range(number + 1..).next().copied(), "below {limit}");
             }
             while let Some(number) = known.pop_first() {
                 assert_eq!(set.first(), Some(number), "below {limit}");
