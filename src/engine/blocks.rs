@@ -224,7 +224,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         if P::KEEPS_ORDER {
             self.window.foresee_completion(slot);
         } else {
-            self.window.foresee_neighbours(slot_ref, slot);
+            self.window.foresee_neighbours(slot_ref, slot, |consumer| self.policy.foresee(consumer));
         }
     }
 

@@ -344,16 +344,18 @@ impl<S: Sharing> Window<S> {
         }
     }
 
-    /// The same for everybody that is looked at then: its consumers as far as they fit a few lines, and what it consumes.
+    /// The same for everybody that is looked at then: its consumers, a few at most, which are told to `consumer`, and what it consumes.
     #[inline]
-    pub fn foresee_neighbours(&self, slot_ref: SlotRef, slot: &Slot<S>) {
+    pub fn foresee_neighbours(&self, slot_ref: SlotRef, slot: &Slot<S>, mut consumer: impl FnMut(SlotRef)) {
         const MOST: usize = 4;
         // Ordering: hints throughout.
         let mut index = slot.fanout.load(Relaxed);
         for _ in 0..MOST {
             let Some(entry) = self.entries.get(index as usize) else { break };
-            if let Some(consumer) = self.slots.get(entry.consumer.load(Relaxed) as usize) {
-                prefetch(consumer);
+            let found = entry.consumer.load(Relaxed);
+            if let Some(slot) = self.slots.get(found as usize) {
+                prefetch(slot);
+                consumer(found);
             }
             index = entry.next.load(Relaxed);
         }

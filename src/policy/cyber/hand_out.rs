@@ -3,6 +3,7 @@
 use super::Cyber;
 use super::idle::Idle;
 use super::lanes::{WIDE, lanes_of};
+use super::routine::Key;
 use crate::id::WorkerType;
 use crate::policy::{Placement, Stage};
 use crate::window::prefetch;
@@ -74,17 +75,21 @@ impl Cyber {
 
     /// Free workers by clock, each from its own home. Homes share nothing, so they go one after the other.
     pub(super) fn place_by_home(&mut self, stage: &mut Stage<'_>) {
+        if let [home] = self.waiting[..] {
+            self.place_at(home, stage);
+            if self.homes[home as usize].is_empty() {
+                self.waiting.clear();
+            }
+            return;
+        }
         let begin = stage.placed.len();
         let mut waiting = std::mem::take(&mut self.waiting);
-        let is_alone = waiting.len() < 2;
         waiting.retain(|&home| {
             self.place_at(home, stage);
             !self.homes[home as usize].is_empty()
         });
         self.waiting = waiting;
-        if !is_alone {
-            sort_by_clock(stage, begin);
-        }
+        sort_by_clock(stage, begin);
     }
 
     /// The free workers of a home take its routines, the one with the smallest clock first.
@@ -99,29 +104,44 @@ impl Cyber {
         // Workers of a type look at its own lane only.
         let begin = stage.placed.len();
         for index in 0..self.idle[home as usize].len() {
-            let middle = stage.placed.len();
             let (kind, idle) = &mut self.idle[home as usize][index];
-            let lanes = lanes_of(*kind);
-            if self.homes[home as usize].has_any(lanes) {
+            let lane = *kind as usize;
+            if self.homes[home as usize].has_any(1 << lane) {
                 idle.refresh(stage.floor());
+                let middle = stage.placed.len();
+                self.serve_lane(home, index, lane, stage);
+                self.merge(begin, middle, stage);
             }
-            while self.homes[home as usize].has_any(lanes)
-                && self.idle[home as usize][index].1.first(stage.floor()).is_some()
-            {
-                self.serve(home, index, stage);
-            }
-            self.merge(begin, middle, stage);
+        }
+    }
+
+    /// The free workers of a type take the routines of their lane.
+    #[inline]
+    fn serve_lane(&mut self, home: u32, index: usize, lane: usize, stage: &mut Stage<'_>) {
+        while let Some((_, worker)) = self.idle[home as usize][index].1.first(stage.floor())
+            && let Some(key) = self.homes[home as usize].head(lane, &self.routines)
+        {
+            self.idle[home as usize][index].1.take();
+            self.place_first(home, (key, lane), worker, stage);
         }
     }
 
     /// Workers start in the order of their clocks: puts those placed since `middle`, who are in that order, among those placed
     /// since `begin`, who are too.
+    #[inline]
     fn merge(&mut self, begin: usize, middle: usize, stage: &mut Stage<'_>) {
-        let (floor, placed) = (&*stage.floor, &mut *stage.placed);
+        let (floor, placed) = (&*stage.floor, &*stage.placed);
         let key = |worker: u32| (floor.worker(worker).clock, worker);
         if middle == begin || middle == placed.len() || key(placed[middle - 1]) < key(placed[middle]) {
             return;
         }
+        self.merge_anew(begin, middle, stage);
+    }
+
+    #[inline(never)]
+    fn merge_anew(&mut self, begin: usize, middle: usize, stage: &mut Stage<'_>) {
+        let (floor, placed) = (&*stage.floor, &mut *stage.placed);
+        let key = |worker: u32| (floor.worker(worker).clock, worker);
         self.scratch.extend_from_slice(&placed[middle..]);
         let (mut left, mut end) = (middle, placed.len());
         while let Some(&last) = self.scratch.last() {
@@ -151,8 +171,14 @@ impl Cyber {
         let (kind, idle) = &mut self.idle[home as usize][index];
         let lanes = lanes_of(*kind);
         let first = self.homes[home as usize].first(&self.routines, |lane| lanes >> lane & 1 == 1);
-        let Some((key, lane)) = first else { return };
+        let Some(first) = first else { return };
         let Some(worker) = idle.take() else { return };
+        self.place_first(home, first, worker, stage);
+    }
+
+    /// Gives a worker the routine that comes first in a lane.
+    #[inline]
+    fn place_first(&mut self, home: u32, (key, lane): (Key, usize), worker: u32, stage: &mut Stage<'_>) {
         let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
         if self.placed(key.routine(), placement) {
             self.homes[home as usize].pop(lane);

@@ -94,6 +94,16 @@ impl Lanes {
         }
     }
 
+    /// The first routine of a lane.
+    #[inline]
+    pub fn head(&mut self, lane: usize, routines: &Routines) -> Option<Key> {
+        let head = self.heaps[lane].head(routines);
+        if head.is_none() {
+            self.filled &= !(1 << lane);
+        }
+        head
+    }
+
     /// The first routine of the lanes that are `served`, and its lane.
     #[inline]
     pub fn first(&mut self, routines: &Routines, served: impl Fn(usize) -> bool) -> Option<(Key, usize)> {
@@ -104,10 +114,9 @@ impl Lanes {
             if !served(lane) {
                 continue;
             }
-            match self.heaps[lane].head(routines) {
+            match self.head(lane, routines) {
                 Some(key) if first.is_none_or(|(other, _)| key < other) => first = Some((key, lane)),
-                Some(_) => {}
-                None => self.filled &= !(1 << lane),
+                _ => {}
             }
         }
         first
