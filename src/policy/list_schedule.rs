@@ -43,6 +43,9 @@ struct Sketch {
 /// Bits that hold the type of a task.
 const KIND_BITS: u32 = 8;
 
+/// How many tasks are handed out between the moment at which a task of a queue is fetched and its own turn.
+const NEXT: usize = 2;
+
 /// So many cycles or more are too many for a list schedule.
 const MOST_CYCLES: u64 = 1 << (u64::BITS - KIND_BITS);
 
@@ -206,7 +209,7 @@ impl List {
         for task in 0..self.tasks.len() as u32 - 1 {
             if self.tasks[task as usize].waits_for == 0 {
                 let (kind, place) = self.arrival(task);
-                sources[kind].push(place);
+                large::push(&mut sources[kind], place);
             }
         }
         // There may be many of them, and sorting them once is cheaper than a heap. They are in the order of arrival, and many have the
@@ -272,6 +275,9 @@ impl List {
             {
                 let task = first as u32;
                 let end = now.saturating_add(self.tasks[task as usize].cycles());
+                if let Some(&soon) = queue.likely(NEXT) {
+                    prefetch(&self.tasks[soon as u32 as usize]);
+                }
                 self.running[worker as usize] = task;
                 self.ends.push(now, end, worker);
                 self.plan.add(task, worker);

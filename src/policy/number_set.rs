@@ -69,7 +69,7 @@ impl NumberSet {
         if self.len == 0 {
             self.first = NONE;
         } else {
-            self.first = self.second();
+            self.first = self.find_second();
             self.leave(self.first);
         }
     }
@@ -103,18 +103,18 @@ impl NumberSet {
         None
     }
 
-    /// The smallest member but one, if it is near the first.
+    /// The smallest member but one.
     #[inline]
-    pub fn near_second(&self) -> Option<u32> {
-        let near = self.words.get(self.first as usize / 64).copied().filter(|&near| near != 0)?;
-        Some(self.first / 64 * 64 + near.trailing_zeros())
+    pub fn second(&self) -> Option<u32> {
+        (self.len > 1).then(|| self.find_second())
     }
 
-    /// The smallest member but one, which must be there.
+    /// The smallest member but one, which must be there. Mostly it is near the first.
     #[inline]
-    fn second(&self) -> u32 {
-        if let Some(near) = self.near_second() {
-            return near;
+    fn find_second(&self) -> u32 {
+        let near = self.words[self.first as usize / 64];
+        if near != 0 {
+            return self.first / 64 * 64 + near.trailing_zeros();
         }
         let levels = self.begins[..self.n_levels].iter().rev();
         levels.fold(0, |index, &begin| index * 64 + self.words[(begin + index) as usize].trailing_zeros())
@@ -166,6 +166,7 @@ mod tests {
                     set.remove(number);
                 }
                 assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
+                assert_eq!(set.second(), known.iter().nth(1).copied(), "below {limit}");
                 assert_eq!(set.next_after(number), known.range(number + 1..).next().copied(), "below {limit}");
             }
             while let Some(number) = known.pop_first() {

@@ -157,7 +157,7 @@ impl Lane {
     fn pop(&mut self) {
         self.waiting.remove_first();
         self.top = self.waiting.first().map_or(NOTHING, |place| self.blocks[place as usize]);
-        if let Some(place) = self.waiting.near_second() {
+        if let Some(place) = self.waiting.second() {
             // It comes next and was not looked at for long.
             prefetch(&self.blocks[place as usize]);
         }
@@ -173,7 +173,19 @@ struct Progress {
     due: WorkerSet,
 }
 
+/// How far ahead of its submission the place of a task is fetched. The plan may have it far from those of the tasks before.
+const AHEAD: u64 = 8;
+
+/// How far ahead of its submission the plan of a task is fetched, which was made long ago.
+const FAR_AHEAD: u64 = 64;
+
 impl Progress {
+    /// The task of a block will be submitted soon.
+    #[inline]
+    fn foresee(&self, part: Part) {
+        prefetch(&self.lanes[part.worker() as usize].blocks[part.place() as usize]);
+    }
+
     /// The task of a block is submitted.
     #[inline]
     fn submitted(&mut self, part: Part, slot: SlotRef) {
@@ -248,6 +260,17 @@ impl StaticList {
             n_unplanned: 0,
             book: QueueBook::new(machine),
             scratch: Vec::new(),
+        }
+    }
+
+    /// Fetches what will be looked at when the next tasks are submitted.
+    #[inline]
+    fn foresee_submission(&self, task: TaskId) {
+        if let Some(part) = self.plan.parts.get((task.0 + FAR_AHEAD) as usize) {
+            prefetch(part);
+        }
+        if let Some(&part) = self.plan.of(TaskId(task.0 + AHEAD)).first() {
+            self.progress.foresee(part);
         }
     }
 
@@ -351,6 +374,7 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
+        self.foresee_submission(task);
         self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
         Ok(())
     }
