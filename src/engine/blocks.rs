@@ -221,7 +221,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.release_children();
         }
         self.ends.push(self.now, end, leader);
-        self.window.foresee_completion(slot);
+        if P::KEEPS_ORDER {
+            self.window.foresee_completion(slot);
+        } else {
+            self.window.foresee_neighbours(slot_ref, slot, |consumer| self.policy.foresee(consumer));
+        }
     }
 
     /// A MIX block runs on all its workers; returns when the last of them ends.

@@ -97,7 +97,7 @@ fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
         spare: 0,
     };
     let mut recorder = Recorder::default();
-    let policy = Ordered::new(Predictive::new(outline.ranks), &roomy);
+    let policy = Ordered::new(Predictive::new(outline.ranks()), &roomy);
     let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
     Ok(Plan::new(&recorder.blocks(), n_tasks, report.makespan))
 }

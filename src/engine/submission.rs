@@ -217,8 +217,8 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         }
         let (kind, task) = (self.orchestrator.resolved.0, slot.task());
         if P::READS_SUBMISSIONS {
-            let (submit, symbols) = (&self.orchestrator.task, self.orchestrator.source().symbols());
-            let submission = Submission { slot: slot_ref, task, kind, submit, symbols };
+            let (submit, source) = (&self.orchestrator.task, self.orchestrator.source());
+            let submission = Submission { slot: slot_ref, task, kind, submit, source };
             if let Err(why) = self.policy.on_submit(&submission, self.now) {
                 return Err(self.refuse(slot_ref, &why));
             }

@@ -1,10 +1,11 @@
 //! Which tasks each task is joined to: all lists one after the other in one piece of memory.
 
+use super::n_expected;
 use crate::config::Machine;
 use crate::error::RunError;
 use crate::id::TaskId;
+use crate::large;
 use crate::orchestrator::Orchestrator;
-use crate::window::prefetch;
 use crate::workload::{Symbols, Workload};
 use std::ops::Range;
 
@@ -67,6 +68,9 @@ impl Producers {
     ) -> Result<(Producers, Symbols), RunError> {
         let (mut producers, mut tasks) = (Adjacency::default(), Vec::new());
         let symbols = super::read(workload, machine, &mut tasks, |orchestrator, _, found| {
+            if producers.first.len() == 1 {
+                producers.expect(n_expected(orchestrator));
+            }
             show(orchestrator, &found[producers.end_list(found.len())..]);
         })?;
         Ok((producers.with(tasks), symbols))
@@ -80,14 +84,6 @@ impl<N> Adjacency<N> {
         self.first[index] as usize..self.first[index + 1] as usize
     }
 
-    /// The list of a task will be looked at soon: fetches its beginning.
-    #[inline]
-    pub(crate) fn foresee(&self, index: usize) {
-        if let Some(first) = self.tasks.get(self.first[index] as usize) {
-            prefetch(first);
-        }
-    }
-
     /// The list of a task.
     #[inline]
     pub fn of(&self, index: usize) -> &[N] {
@@ -96,11 +92,18 @@ impl<N> Adjacency<N> {
 }
 
 impl<N: Number> Adjacency<N> {
+    /// There will be about so many lists; there are none yet.
+    #[cold]
+    fn expect(&mut self, n_tasks: usize) {
+        self.first = large::with_capacity(n_tasks + 1);
+        self.first.push(0);
+    }
+
     /// The next list ends where so many tasks stand in all lists; gives where it begins.
     #[inline]
     pub(super) fn end_list(&mut self, n_listed: usize) -> usize {
         let begin = self.first[self.first.len() - 1];
-        self.first.push(n_listed as u32);
+        large::push(&mut self.first, n_listed as u32);
         begin as usize
     }
 
@@ -155,7 +158,7 @@ impl<N: Number> Adjacency<N> {
     /// If these are producers: for every task its own `span` and, `hop` apart, the largest rank of its consumers.
     #[must_use]
     pub fn upward_ranks(&self, hop: u64, span: impl Fn(usize) -> u64) -> Vec<u64> {
-        let mut ranks = vec![0_u64; self.n_tasks()];
+        let mut ranks: Vec<u64> = large::zeroed(self.n_tasks());
         for index in (0..ranks.len()).rev() {
             let rank = span(index).saturating_add(ranks[index]);
             ranks[index] = rank;

@@ -343,6 +343,15 @@ pub(crate) fn read<N: Number>(
     read_tasks(workload, machine, found, show).map_err(|error| count_tasks(workload).err().unwrap_or(error))
 }
 
+/// Few programs have more dependencies a task.
+const MANY_EDGES: usize = 4;
+
+/// How many tasks to expect of a program, as far as that is known before it is read, and not more than room is made for at once.
+pub(crate) fn n_expected(reader: &Orchestrator) -> usize {
+    const MOST: u64 = 1 << 24;
+    reader.source().n_tasks().map_or(0, |n_tasks| n_tasks.min(MOST) as usize)
+}
+
 fn read_tasks<N: Number>(
     workload: &dyn Workload,
     machine: &Machine,
@@ -351,6 +360,7 @@ fn read_tasks<N: Number>(
 ) -> Result<Symbols, RunError> {
     let (mut reader, mut depth, mut repeats) = (reader(workload, machine)?, 0, Repeats::default());
     check_number(reader.source().n_tasks().unwrap_or(0));
+    let n_tasks = n_expected(&reader);
     loop {
         let (begin, consumer, mut beyond) = (found.len(), reader.next_task(), 0);
         let step = reader.survey(|producer| {
@@ -360,7 +370,7 @@ fn read_tasks<N: Number>(
             } else if repeats.is_repeated(&found[begin..], producer, consumer) {
                 return;
             }
-            found.push(N::of(producer));
+            large::push_expecting(found, N::of(producer), || MANY_EDGES * n_tasks);
         })?;
         match step {
             Step::Done => break,

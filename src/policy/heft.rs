@@ -4,8 +4,9 @@
 use super::Ranked;
 use crate::config::Machine;
 use crate::error::RunError;
-use crate::graph::{Producers, Task};
+use crate::graph::{Producers, Task, n_expected};
 use crate::id::TaskType;
+use crate::large;
 use crate::machine::capacity;
 use crate::workload::{Cost, Workload};
 
@@ -20,7 +21,8 @@ impl Heft {
     pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Heft, RunError> {
         let mut spans = Vec::new();
         let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
-            spans.push(span(&Task::at_hand(orchestrator, 0), machine));
+            let own = span(&Task::at_hand(orchestrator, 0), machine);
+            large::push_expecting(&mut spans, own, || n_expected(orchestrator));
         })?;
         let costs = &machine.scheduler;
         let hop = 100 * (costs.complete + costs.edge + costs.dispatch + machine.worker.pickup);

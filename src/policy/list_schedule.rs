@@ -8,8 +8,9 @@ use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
 use crate::error::RunError;
-use crate::graph::{self, Task};
+use crate::graph::{self, Task, n_expected};
 use crate::id::WorkerType;
+use crate::large;
 use crate::machine::own_type;
 use crate::window::prefetch;
 use crate::workload::{Submit, Workload};
@@ -22,8 +23,6 @@ pub struct Outline {
     tasks: Vec<Sketch>,
     /// The consumers of all tasks, one list after the other, each ascending.
     consumers: Vec<u32>,
-    /// By task, the rank by which `predictive` chooses.
-    pub ranks: Vec<u64>,
     /// Whether every task is one block on one worker that waits for its producers only.
     is_plain: bool,
 }
@@ -31,6 +30,8 @@ pub struct Outline {
 /// What a list schedule knows of a task.
 #[derive(Default)]
 struct Sketch {
+    /// By which `predictive` chooses.
+    rank: u64,
     /// Cycles above [`KIND_BITS`] bits that hold the number of its type.
     work: u64,
     /// Producers that have not ended.
@@ -42,6 +43,9 @@ struct Sketch {
 /// Bits that hold the type of a task.
 const KIND_BITS: u32 = 8;
 
+/// How many tasks are handed out between the moment at which a task of a queue is fetched and its own turn.
+const NEXT: usize = 2;
+
 /// So many cycles or more are too many for a list schedule.
 const MOST_CYCLES: u64 = 1 << (u64::BITS - KIND_BITS);
 
@@ -51,7 +55,7 @@ impl Sketch {
     fn new(task: &Task, n_producers: usize) -> Sketch {
         // Ranks do not hold as many cycles as fit here.
         let cycles = task.cycles().min(MOST_CYCLES - 1);
-        Sketch { work: cycles << KIND_BITS | task.kind as u64, waits_for: n_producers as u32, first: 0 }
+        Sketch { rank: 0, work: cycles << KIND_BITS | task.kind as u64, waits_for: n_producers as u32, first: 0 }
     }
 
     #[inline]
@@ -78,14 +82,14 @@ impl Outline {
             let own = &found[n_edges..];
             own.iter().for_each(|&producer: &u32| tasks[producer as usize].first += 1);
             let task = Task::at_hand(orchestrator, 0);
-            tasks.push(Sketch::new(&task, own.len()));
+            large::push_expecting(&mut tasks, Sketch::new(&task, own.len()), || n_expected(orchestrator) + 1);
             is_plain &= own_type(task.kind).is_some() && is_plain_submit(&orchestrator.task);
             is_plain &= task.cycles() < MOST_CYCLES;
             n_edges = found.len();
         })?;
         assert!(u32::try_from(n_edges).is_ok(), "so many dependencies take more than all memory");
         tasks.push(Sketch::default());
-        let mut outline = Outline { tasks, consumers: vec![0; n_edges], ranks: Vec::new(), is_plain };
+        let mut outline = Outline { tasks, consumers: large::zeroed(n_edges), is_plain };
         outline.turn_round(&producers);
         Ok(outline)
     }
@@ -102,6 +106,12 @@ impl Outline {
         self.consumers.len()
     }
 
+    /// By task, the rank by which `predictive` chooses.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<u64> {
+        self.tasks[..self.n_tasks()].iter().map(|task| task.rank).collect()
+    }
+
     /// Finds consumers and ranks from the producers of all tasks, one list after the other. Last task to first, because a rank
     /// follows from those of the consumers.
     fn turn_round(&mut self, producers: &[u32]) {
@@ -110,21 +120,20 @@ impl Outline {
             end += task.first;
             task.first = end;
         }
-        self.ranks = vec![0; self.n_tasks()];
         let mut left = producers;
-        for task in (0..self.ranks.len()).rev() {
-            // All its consumers are entered, and those of the next task.
+        for task in (0..self.n_tasks()).rev() {
+            // All its consumers are entered, and those of the next task. Its rank is the longest path behind it so far.
             let n_consumers = self.tasks[task + 1].first - self.tasks[task].first;
-            let path = self.tasks[task].cycles().saturating_add(self.ranks[task]).min(predictive::LONGEST);
-            self.ranks[task] = predictive::rank(path, n_consumers);
+            let sketch = &mut self.tasks[task];
+            let path = sketch.cycles().saturating_add(sketch.rank).min(predictive::LONGEST);
+            sketch.rank = predictive::rank(path, n_consumers);
             let own;
-            (left, own) = left.split_at(left.len() - self.tasks[task].waits_for as usize);
+            (left, own) = left.split_at(left.len() - sketch.waits_for as usize);
             for &producer in own {
-                let behind = &mut self.ranks[producer as usize];
-                *behind = (*behind).max(path);
-                let place = &mut self.tasks[producer as usize].first;
-                *place -= 1;
-                self.consumers[*place as usize] = task as u32;
+                let producer = &mut self.tasks[producer as usize];
+                producer.rank = producer.rank.max(path);
+                producer.first -= 1;
+                self.consumers[producer.first as usize] = task as u32;
             }
         }
     }
@@ -170,12 +179,9 @@ pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outlin
         n_arrived: 0,
         ends: Ends::new(n_workers, 0),
         running: vec![0; n_workers],
-        plan: Plan::of_single_blocks(outline.ranks, n_workers),
+        plan: Plan::of_single_blocks(n_tasks, n_workers),
     };
     list.run();
-    if list.plan.n_blocks() < n_tasks {
-        list.leave_out_rest();
-    }
     Ok(list.plan)
 }
 
@@ -194,7 +200,6 @@ struct List {
     ends: Ends,
     /// By worker: the task it runs.
     running: Vec<u32>,
-    /// It holds the ranks of tasks as long as they are not planned.
     plan: Plan,
 }
 
@@ -204,14 +209,13 @@ impl List {
         for task in 0..self.tasks.len() as u32 - 1 {
             if self.tasks[task as usize].waits_for == 0 {
                 let (kind, place) = self.arrival(task);
-                sources[kind].push(place);
+                large::push(&mut sources[kind], place);
             }
         }
-        // There may be many of them, and sorting them once is cheaper than a heap. Parts of them are mostly in order.
-        #[expect(clippy::stable_sort_primitive, reason = "it makes use of parts that are in order")]
-        let sort = |sources: &mut [u128]| sources.sort();
+        // There may be many of them, and sorting them once is cheaper than a heap. They are in the order of arrival, and many have the
+        // same rank.
         self.queues = sources.map(|mut sources| {
-            sort(&mut sources);
+            sources.sort_by_key(|place| (place >> 64) as u64);
             MostlySorted::of_sorted(sources)
         });
         let mut now = 0;
@@ -230,8 +234,8 @@ impl List {
     /// A task is READY: the number of its type, and its place among those of that type.
     #[inline]
     fn arrival(&mut self, task: u32) -> (usize, u128) {
-        let (rank, sketch) = (self.plan.rank(task), &self.tasks[task as usize]);
-        let kind = sketch.kind();
+        let sketch = &self.tasks[task as usize];
+        let (rank, kind) = (sketch.rank, sketch.kind());
         // They are looked at when it is handed out.
         if let Some(consumer) = self.consumers.get(sketch.first as usize) {
             prefetch(consumer);
@@ -271,6 +275,9 @@ impl List {
             {
                 let task = first as u32;
                 let end = now.saturating_add(self.tasks[task as usize].cycles());
+                if let Some(&soon) = queue.likely(NEXT) {
+                    prefetch(&self.tasks[soon as u32 as usize]);
+                }
                 self.running[worker as usize] = task;
                 self.ends.push(now, end, worker);
                 self.plan.add(task, worker);
@@ -284,15 +291,6 @@ impl List {
                 self.filled &= !(1 << number);
             }
         }
-    }
-
-    /// What waits for a task that never ends is not planned.
-    #[cold]
-    fn leave_out_rest(&mut self) {
-        let waiting = (0..).zip(&self.tasks).filter(|(_, task)| task.waits_for > 0).map(|(number, _)| number);
-        let ready = self.queues.iter().flat_map(MostlySorted::iter).map(|&place| place as u32);
-        let rest: Vec<u32> = waiting.chain(ready).collect();
-        rest.into_iter().for_each(|task| self.plan.leave_out(task));
     }
 }
 
@@ -364,7 +362,7 @@ mod tests {
             })
             .expect("a program");
             let outline = Outline::load(program.as_ref(), &machine).expect("a program");
-            assert_eq!(outline.ranks, predictive::ranks(&producers, |task| cycles[task]), "{spec}");
+            assert_eq!(outline.ranks(), predictive::ranks(&producers, |task| cycles[task]), "{spec}");
             assert_eq!((outline.n_tasks(), outline.n_edges()), (producers.n_tasks(), producers.len()), "{spec}");
         }
     }

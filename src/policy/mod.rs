@@ -45,7 +45,7 @@ use crate::ledger::{Class, Ledger};
 use crate::machine::{Block, Crew, Floor};
 use crate::sync::Local;
 use crate::window::{Description, SlotRef, Window, flag};
-use crate::workload::{Control, Submit, Symbols};
+use crate::workload::{Control, Source, Submit};
 
 /// A scheduling rule.
 pub trait Policy {
@@ -54,6 +54,9 @@ pub trait Policy {
 
     /// Whether it may ask for something in [`Policy::requests`], or not take a task that a queue without limit would take.
     const INTERFERES: bool = true;
+
+    /// Whether tasks mostly start in the order in which they became READY, so that their neighbours are near those of the last ones.
+    const KEEPS_ORDER: bool = false;
 
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
@@ -73,6 +76,12 @@ pub trait Policy {
     fn on_submit(&mut self, submission: &Submission<'_>, now: u64) -> Result<(), String> {
         let _ = (submission, now);
         Ok(())
+    }
+
+    /// The task in a slot may become READY soon: time to fetch what is known of it. Not asked of a policy that keeps the order.
+    #[inline]
+    fn foresee(&self, slot: SlotRef) {
+        let _ = slot;
     }
 
     /// A task became READY.
@@ -160,8 +169,8 @@ pub struct Submission<'a> {
     pub kind: TaskType,
     /// What the program said.
     pub submit: &'a Submit,
-    /// Names of kernels and tasks.
-    pub symbols: &'a Symbols,
+    /// The program, which knows the names of kernels and tasks.
+    pub source: &'a dyn Source,
 }
 
 /// A READY task.

@@ -43,6 +43,12 @@ impl<T: Ord> MostlySorted<T> {
         self.row.front()
     }
 
+    /// A value that probably has so many smaller ones before it.
+    #[inline]
+    pub fn likely(&self, place: usize) -> Option<&T> {
+        self.row.get(place)
+    }
+
     /// Takes the smallest value out.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {

@@ -69,7 +69,7 @@ impl NumberSet {
         if self.len == 0 {
             self.first = NONE;
         } else {
-            self.first = self.second();
+            self.first = self.find_second();
             self.leave(self.first);
         }
     }
@@ -80,18 +80,41 @@ impl NumberSet {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// The smallest member but one, if it is near the first.
+    /// The smallest member behind a number below the limit.
     #[inline]
-    pub fn near_second(&self) -> Option<u32> {
-        let near = self.words.get(self.first as usize / 64).copied().filter(|&near| near != 0)?;
-        Some(self.first / 64 * 64 + near.trailing_zeros())
+    pub fn next_after(&self, number: u32) -> Option<u32> {
+        if self.first > number || self.len < 2 {
+            return self.first().filter(|&first| first > number);
+        }
+        let mut place = number;
+        for (level, begin) in self.begins[..self.n_levels].iter().enumerate() {
+            let behind = self.words[(begin + place / 64) as usize] & u64::MAX << (place % 64) << 1;
+            if behind != 0 {
+                let found = place / 64 * 64 + behind.trailing_zeros();
+                let below = self.begins[..level].iter().rev();
+                return Some(
+                    below.fold(found, |index, &begin| {
+                        index * 64 + self.words[(begin + index) as usize].trailing_zeros()
+                    }),
+                );
+            }
+            place /= 64;
+        }
+        None
     }
 
-    /// The smallest member but one, which must be there.
+    /// The smallest member but one.
     #[inline]
-    fn second(&self) -> u32 {
-        if let Some(near) = self.near_second() {
-            return near;
+    pub fn second(&self) -> Option<u32> {
+        (self.len > 1).then(|| self.find_second())
+    }
+
+    /// The smallest member but one, which must be there. Mostly it is near the first.
+    #[inline]
+    fn find_second(&self) -> u32 {
+        let near = self.words[self.first as usize / 64];
+        if near != 0 {
+            return self.first / 64 * 64 + near.trailing_zeros();
         }
         let levels = self.begins[..self.n_levels].iter().rev();
         levels.fold(0, |index, &begin| index * 64 + self.words[(begin + index) as usize].trailing_zeros())
@@ -143,6 +166,8 @@ mod tests {
                     set.remove(number);
                 }
                 assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
+                assert_eq!(set.second(), known.iter().nth(1).copied(), "below {limit}");
+                assert_eq!(set.next_after(number), known.range(number + 1..).next().copied(), "below {limit}");
             }
             while let Some(number) = known.pop_first() {
                 assert_eq!(set.first(), Some(number), "below {limit}");

@@ -42,6 +42,8 @@ pub struct Ordered<O> {
     arrivals: Vec<Ready>,
     n_arrived: u64,
     queues: [Queue; 5],
+    /// Bit k is set when queue k has a task.
+    filled: u32,
     /// How many bits a slot takes.
     slot_bits: u32,
     book: QueueBook,
@@ -60,6 +62,7 @@ impl<O: Order> Ordered<O> {
             arrivals: Vec::new(),
             n_arrived: 0,
             queues: Default::default(),
+            filled: 0,
             slot_bits: u64::BITS - n_slots.leading_zeros(),
             book: QueueBook::new(machine),
         }
@@ -72,6 +75,7 @@ impl<O: Order> Ordered<O> {
             // Slots fill memory long before the bits that are left for arrivals are used up.
             let arrival = self.n_arrived << self.slot_bits | u64::from(ready.slot);
             self.queues[ready.kind as usize].push(u128::from(key) << 64 | u128::from(arrival));
+            self.filled |= 1 << ready.kind as u32;
             self.n_arrived += 1;
         }
     }
@@ -105,10 +109,12 @@ impl<O: Order> Policy for Ordered<O> {
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         self.sort_in(stage.window);
-        let slots = (1 << self.slot_bits) - 1;
-        for (queue, kind) in self.queues.iter_mut().zip(TaskType::ALL) {
-            while !queue.is_empty()
-                && stage.has_room(kind as usize)
+        let (slots, mut filled) = ((1 << self.slot_bits) - 1, self.filled);
+        while filled != 0 {
+            let index = filled.trailing_zeros() as usize;
+            filled &= filled - 1;
+            let (kind, queue) = (TaskType::ALL[index], &mut self.queues[index]);
+            while stage.has_room(index)
                 && let Some(&first) = queue.first()
             {
                 match stage.place_of((first as u64 & slots) as SlotRef, kind) {
@@ -117,12 +123,15 @@ impl<O: Order> Policy for Ordered<O> {
                     Placement::All => {
                         queue.pop();
                         self.book.leave(kind);
-                        if let Some(&next) = queue.likely_first() {
+                        if let Some(&next) = queue.first() {
                             // It has waited for long and is in no near cache any more.
                             stage.window.foresee((next as u64 & slots) as SlotRef);
                         }
                     }
                 }
+            }
+            if queue.is_empty() {
+                self.filled &= !(1 << index);
             }
         }
     }

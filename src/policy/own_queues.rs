@@ -4,6 +4,7 @@
 //! MIX tasks and tasks whose blocks start together need several workers at once. They wait in a queue that all share, and
 //! no worker starts a block that became READY after a `sync_start` task it could run, so that the gang comes together.
 
+use super::mostly_sorted::MostlySorted;
 use super::{Placement, QueueBook, Ready, Stage};
 use crate::config::Machine;
 use crate::id::{TaskType, WorkerType};
@@ -49,15 +50,19 @@ struct Clocks {
     rows: [Row; 5],
 }
 
-/// The workers of one type, whose ids follow each other: a tree that has at every place the smaller time of the two below.
+/// The workers of one type, whose ids follow each other.
 struct Row {
     /// Id of the first worker.
     first: u32,
-    /// Places of workers, a power of two; they come last in the tree, and those without a worker are never done.
-    n_leaves: usize,
-    /// The tree; its root is at 1.
+    /// When each is done.
     done: Vec<u64>,
+    /// What was entered in `done`: the time above [`WORKER_BITS`] bits that hold the worker. Times that were changed again are dropped
+    /// when they come up.
+    order: MostlySorted<u128>,
 }
+
+/// Bits that hold a worker.
+const WORKER_BITS: u32 = u32::BITS;
 
 impl OwnQueues {
     pub(super) fn new(machine: &Machine) -> OwnQueues {
@@ -96,7 +101,7 @@ impl OwnQueues {
         }
         self.arrivals.clear();
         if self.gangs.iter().all(VecDeque::is_empty) {
-            self.serve(stage);
+            self.serve_all(stage);
             return false;
         }
         let before = stage.placed.len();
@@ -110,6 +115,17 @@ impl OwnQueues {
         stage.placed.len() > before
     }
 
+    /// Every free worker takes the head of its own queue.
+    #[inline]
+    fn serve_all(&mut self, stage: &mut Stage<'_>) {
+        let mut from = 0;
+        while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
+            from = worker + 1;
+            let entry = self.remove_first(worker);
+            self.place(entry, worker, stage);
+        }
+    }
+
     /// Every free worker takes the head of its own queue, unless that came after a gang it may belong to.
     #[inline]
     fn serve(&mut self, stage: &mut Stage<'_>) {
@@ -118,7 +134,7 @@ impl OwnQueues {
             from = worker + 1;
             let entry = *self.queues[worker as usize].front().expect("a filled queue has a head");
             if entry.arrival < self.barrier(worker) {
-                self.remove(worker, 0);
+                self.remove_first(worker);
                 self.place(entry, worker, stage);
             }
         }
@@ -222,10 +238,21 @@ impl OwnQueues {
     }
 
     fn remove(&mut self, worker: u32, index: usize) -> Entry {
-        let queue = &mut self.queues[worker as usize];
-        let entry = queue.remove(index).expect("the position was just found");
+        let entry = self.queues[worker as usize].remove(index).expect("the position was just found");
+        self.removed(entry, worker)
+    }
+
+    /// The same for the head of a queue.
+    #[inline]
+    fn remove_first(&mut self, worker: u32) -> Entry {
+        let entry = self.queues[worker as usize].pop_front().expect("a filled queue has a head");
+        self.removed(entry, worker)
+    }
+
+    #[inline]
+    fn removed(&mut self, entry: Entry, worker: u32) -> Entry {
         self.queued[entry.kind as usize] -= 1;
-        if queue.is_empty() {
+        if self.queues[worker as usize].is_empty() {
             self.filled.remove(worker);
         }
         entry
@@ -256,9 +283,9 @@ impl Clocks {
 
     /// The worker that runs this type and will be done first.
     #[inline]
-    fn first(&self, kind: TaskType) -> u32 {
+    fn first(&mut self, kind: TaskType) -> u32 {
         let own = own_type(kind).expect("gangs and joints have no queue of a worker");
-        let of = |kind: WorkerType| self.rows[kind as usize].first();
+        let mut of = |kind: WorkerType| self.rows[kind as usize].first();
         let first = match (of(own), of(WorkerType::Any)) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b).expect("a task without workers is refused before the run"),
@@ -274,35 +301,30 @@ impl Clocks {
 
 impl Row {
     fn new(first: u32, n_workers: u32) -> Row {
-        let n_leaves = n_workers.next_power_of_two() as usize;
-        let mut done = vec![0; 2 * n_leaves];
-        done[n_leaves + n_workers as usize..].fill(u64::MAX);
-        for place in (1..n_leaves).rev() {
-            done[place] = done[2 * place].min(done[2 * place + 1]);
-        }
-        Row { first, n_leaves: if n_workers == 0 { 0 } else { n_leaves }, done }
+        let order = (first..first + n_workers).map(u128::from).collect();
+        Row { first, done: vec![0; n_workers as usize], order: MostlySorted::of_sorted(order) }
     }
 
     /// Time and id of the worker that is done first, of equals the smallest.
     #[inline]
-    fn first(&self) -> Option<(u64, u32)> {
-        if self.n_leaves == 0 {
-            return None;
+    fn first(&mut self) -> Option<(u64, u32)> {
+        while let Some(&first) = self.order.first() {
+            let (done, worker) = ((first >> WORKER_BITS) as u64, first as u32);
+            if self.done[(worker - self.first) as usize] == done {
+                return Some((done, worker));
+            }
+            self.order.pop();
         }
-        let mut place = 1;
-        while place < self.n_leaves {
-            place = 2 * place + usize::from(self.done[2 * place] != self.done[place]);
-        }
-        Some((self.done[place], self.first + (place - self.n_leaves) as u32))
+        None
     }
 
     #[inline]
     fn shift(&mut self, worker: u32, change: impl FnOnce(u64) -> u64) {
-        let mut place = self.n_leaves + (worker - self.first) as usize;
-        self.done[place] = change(self.done[place]);
-        while place > 1 {
-            place /= 2;
-            self.done[place] = self.done[2 * place].min(self.done[2 * place + 1]);
+        let done = &mut self.done[(worker - self.first) as usize];
+        let new = change(*done);
+        if new != *done {
+            *done = new;
+            self.order.push(u128::from(new) << WORKER_BITS | u128::from(worker));
         }
     }
 }

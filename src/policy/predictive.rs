@@ -4,7 +4,8 @@
 use super::{Candidate, Order};
 use crate::config::Machine;
 use crate::error::RunError;
-use crate::graph::{Producers, Task};
+use crate::graph::{Producers, Task, n_expected};
+use crate::large;
 use crate::workload::Workload;
 
 /// Tasks by a rank that was computed from the whole program; the highest goes first.
@@ -42,7 +43,7 @@ fn path(rank: u64) -> u64 {
 #[must_use]
 pub fn ranks(producers: &Producers, cycles: impl Fn(usize) -> u64) -> Vec<u64> {
     // Until a task is reached, its entry is the longest path behind it and how many of its consumers were met.
-    let mut ranks = vec![0_u64; producers.n_tasks()];
+    let mut ranks: Vec<u64> = large::zeroed(producers.n_tasks());
     for task in (0..ranks.len()).rev() {
         let n_consumers = ranks[task] & MOST_CONSUMERS;
         let own = rank(cycles(task).saturating_add(path(ranks[task])), n_consumers as u32);
@@ -63,8 +64,10 @@ impl Predictive {
     /// When the program cannot be read.
     pub fn read(workload: &dyn Workload, machine: &Machine) -> Result<Predictive, RunError> {
         let mut cycles = Vec::new();
-        let (producers, _) =
-            Producers::load(workload, machine, |orchestrator, _| cycles.push(Task::at_hand(orchestrator, 0).cycles()))?;
+        let (producers, _) = Producers::load(workload, machine, |orchestrator, _| {
+            let own = Task::at_hand(orchestrator, 0).cycles();
+            large::push_expecting(&mut cycles, own, || n_expected(orchestrator));
+        })?;
         Ok(Ranked::new(ranks(&producers, |task| cycles[task])))
     }
 }

@@ -30,6 +30,7 @@ impl Pto {
 impl Policy for Pto {
     const READS_SUBMISSIONS: bool = false;
     const INTERFERES: bool = false;
+    const KEEPS_ORDER: bool = true;
 
     fn name(&self) -> &'static str {
         "pto"

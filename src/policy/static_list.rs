@@ -8,16 +8,18 @@ use super::number_set::NumberSet;
 use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, QueueStats, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
+use crate::large;
 use crate::machine::{Crew, WorkerSet};
 use crate::window::{NONE, SlotRef, flag, prefetch};
 use serde_json::json;
+use zerocopy::FromZeros;
 
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The blocks of each worker.
     of_workers: Vec<Vec<PlannedBlock>>,
-    /// Where the parts of a task begin in `parts`, one more than there are tasks; nothing if every task has exactly one.
+    /// Where the parts of a task begin in `parts`, one more than there are tasks; nothing if every task has exactly one entry.
     first: Vec<u32>,
     /// For every worker of every block, task by task.
     parts: Vec<Part>,
@@ -31,17 +33,17 @@ pub struct Plan {
 /// The place of a block in the order in which all blocks start, and the slot of its task once that is submitted.
 type PlannedBlock = (u32, SlotRef);
 
-/// A worker of a block and the block's place among its blocks, packed. Before a task is planned its rank stands here.
-#[derive(Clone, Copy, Debug)]
+/// A worker of a block and the block's place among its blocks, from 1, packed; 0 if it is not planned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromZeros)]
 struct Part(u64);
 
 impl Part {
     /// Not planned.
-    const NONE: Part = Part(u64::MAX);
+    const NONE: Part = Part(0);
 
     #[inline]
     fn new(worker: u32, place: u32) -> Part {
-        Part(u64::from(worker) << 32 | u64::from(place))
+        Part(u64::from(worker) << 32 | u64::from(place + 1))
     }
 
     #[inline]
@@ -51,7 +53,7 @@ impl Part {
 
     #[inline]
     fn place(self) -> u32 {
-        self.0 as u32
+        self.0 as u32 - 1
     }
 }
 
@@ -86,16 +88,11 @@ impl Plan {
         Plan { of_workers, first, parts, crews, n_blocks: blocks.len() as u32, makespan }
     }
 
-    /// The beginning of a plan in which every task is one block of one worker. It holds their ranks until they are planned.
-    pub(super) fn of_single_blocks(ranks: Vec<u64>, n_workers: usize) -> Plan {
-        let parts = ranks.into_iter().map(Part).collect();
-        Plan { of_workers: vec![Vec::new(); n_workers], parts, ..Plan::default() }
-    }
-
-    /// The rank of a task that is not planned yet.
-    #[inline]
-    pub(super) fn rank(&self, task: u32) -> u64 {
-        self.parts[task as usize].0
+    /// The beginning of a plan in which every task is at most one block of one worker.
+    pub(super) fn of_single_blocks(n_tasks: usize, n_workers: usize) -> Plan {
+        let fair_share = n_tasks / n_workers.max(1);
+        let of_workers = (0..n_workers).map(|_| Vec::with_capacity(fair_share)).collect();
+        Plan { of_workers, parts: large::zeroed(n_tasks), ..Plan::default() }
     }
 
     /// The next block to start, the only one of its task.
@@ -107,22 +104,12 @@ impl Plan {
         self.n_blocks += 1;
     }
 
-    /// A task is not planned.
-    pub(super) fn leave_out(&mut self, task: u32) {
-        self.parts[task as usize] = Part::NONE;
-    }
-
-    /// Number of blocks planned.
-    pub(super) fn n_blocks(&self) -> usize {
-        self.n_blocks as usize
-    }
-
     /// Every worker of every block of a task, with the block's place among those of the worker.
     #[inline]
     fn of(&self, task: TaskId) -> &[Part] {
         let index = task.0 as usize;
         if self.first.is_empty() {
-            return self.parts.get(index..=index).filter(|part| part[0].worker() != NONE).unwrap_or_default();
+            return self.parts.get(index..=index).filter(|part| part[0] != Part::NONE).unwrap_or_default();
         }
         match self.first.get(index..index + 2) {
             Some(&[from, to]) => &self.parts[from as usize..to as usize],
@@ -170,7 +157,7 @@ impl Lane {
     fn pop(&mut self) {
         self.waiting.remove_first();
         self.top = self.waiting.first().map_or(NOTHING, |place| self.blocks[place as usize]);
-        if let Some(place) = self.waiting.near_second() {
+        if let Some(place) = self.waiting.second() {
             // It comes next and was not looked at for long.
             prefetch(&self.blocks[place as usize]);
         }
@@ -186,7 +173,19 @@ struct Progress {
     due: WorkerSet,
 }
 
+/// How far ahead of its submission the place of a task is fetched. The plan may have it far from those of the tasks before.
+const AHEAD: u64 = 8;
+
+/// How far ahead of its submission the plan of a task is fetched, which was made long ago.
+const FAR_AHEAD: u64 = 64;
+
 impl Progress {
+    /// The task of a block will be submitted soon.
+    #[inline]
+    fn foresee(&self, part: Part) {
+        prefetch(&self.lanes[part.worker() as usize].blocks[part.place() as usize]);
+    }
+
     /// The task of a block is submitted.
     #[inline]
     fn submitted(&mut self, part: Part, slot: SlotRef) {
@@ -264,10 +263,54 @@ impl StaticList {
         }
     }
 
+    /// Fetches what will be looked at when the next tasks are submitted.
+    #[inline]
+    fn foresee_submission(&self, task: TaskId) {
+        if let Some(part) = self.plan.parts.get((task.0 + FAR_AHEAD) as usize) {
+            prefetch(part);
+        }
+        if let Some(&part) = self.plan.of(TaskId(task.0 + AHEAD)).first() {
+            self.progress.foresee(part);
+        }
+    }
+
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, crew: Crew, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.progress.lanes[worker as usize].first().is_some_and(|(top, _)| top == order);
         crew.ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
+    }
+
+    /// Places what the free workers who are due have on top, in the order in which it is to start. The first two of them are known.
+    fn place_in_order(&mut self, first: u32, second: u32, stage: &mut Stage<'_>) {
+        let (mut next, mut due) = (Some(second), std::mem::take(&mut self.scratch));
+        let lanes = &self.progress.lanes;
+        let on_top = |worker: u32| u64::from(lanes[worker as usize].top.0) << 32 | u64::from(worker);
+        due.push(on_top(first));
+        while let Some(worker) = next {
+            due.push(on_top(worker));
+            next = self.progress.due.first_common(stage.floor().free_workers(), worker + 1);
+        }
+        due.sort_unstable();
+        for block in due.drain(..) {
+            let (order, worker) = ((block >> 32) as u32, block as u32);
+            // It may be gone, handed out with others of its crew or its task.
+            if self.progress.lanes[worker as usize].top.0 == order {
+                self.place_first(worker, stage);
+            }
+        }
+        self.scratch = due;
+    }
+
+    /// Places what a worker who is due has on top, if all that it takes are there.
+    #[inline]
+    fn place_first(&mut self, worker: u32, stage: &mut Stage<'_>) {
+        let (order, slot) = self.progress.lanes[worker as usize].top;
+        let crew = self.plan.crew(order, worker);
+        if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
+            self.place_alone(worker, slot, stage);
+        } else {
+            self.place_if_assembled(order, crew, slot, stage);
+        }
     }
 
     /// Places a block of one worker, who has it on top.
@@ -331,6 +374,7 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
+        self.foresee_submission(task);
         self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
         Ok(())
     }
@@ -360,29 +404,15 @@ impl Policy for StaticList {
         self.book.is_empty() && self.unplanned.is_idle()
     }
 
+    #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        let (mut from, mut due) = (0, std::mem::take(&mut self.scratch));
-        while let Some(worker) = self.progress.due.first_common(stage.floor().free_workers(), from) {
-            from = worker + 1;
-            let first = self.progress.lanes[worker as usize].first();
-            due.extend(first.map(|(order, _)| u64::from(order) << 32 | u64::from(worker)));
-        }
-        if due.len() > 1 {
-            due.sort_unstable();
-        }
-        for block in due.drain(..) {
-            let (order, worker) = ((block >> 32) as u32, block as u32);
-            // It may be gone, handed out with others of its crew or its task.
-            let first = self.progress.lanes[worker as usize].first();
-            let Some((_, slot)) = first.filter(|&(first, _)| first == order) else { continue };
-            let crew = self.plan.crew(order, worker);
-            if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
-                self.place_alone(worker, slot, stage);
-            } else {
-                self.place_if_assembled(order, crew, slot, stage);
+        let (due, free) = (&self.progress.due, stage.floor().free_workers());
+        if let Some(worker) = due.first_common(free, 0) {
+            match due.first_common(free, worker + 1) {
+                None => self.place_first(worker, stage),
+                Some(second) => self.place_in_order(worker, second, stage),
             }
         }
-        self.scratch = due;
         if !self.unplanned.is_idle() {
             self.unplanned.dispatch(stage);
         }

@@ -177,8 +177,8 @@ impl Packed {
     #[cold]
     fn go_on(&mut self) {
         let is_large = self.length() > Packed::VERY_MANY;
-        let room = if is_large { large::LARGE } else { self.length().clamp(Packed::FEW, Packed::MANY) };
-        let mut full = std::mem::replace(&mut self.bytes, large::zeros(room));
+        let room = if is_large { large::TWO_PAGES } else { self.length().clamp(Packed::FEW, Packed::MANY) };
+        let mut full = std::mem::replace(&mut self.bytes, large::zeroed(room));
         full.truncate(self.used);
         self.full.push(full);
         self.before = self.length();

@@ -344,6 +344,30 @@ impl<S: Sharing> Window<S> {
         }
     }
 
+    /// The same for everybody that is looked at then: its consumers, a few at most, which are told to `consumer`, and what it consumes.
+    #[inline]
+    pub fn foresee_neighbours(&self, slot_ref: SlotRef, slot: &Slot<S>, mut consumer: impl FnMut(SlotRef)) {
+        const MOST: usize = 4;
+        // Ordering: hints throughout.
+        let mut index = slot.fanout.load(Relaxed);
+        for _ in 0..MOST {
+            let Some(entry) = self.entries.get(index as usize) else { break };
+            let found = entry.consumer.load(Relaxed);
+            if let Some(slot) = self.slots.get(found as usize) {
+                prefetch(slot);
+                consumer(found);
+            }
+            index = entry.next.load(Relaxed);
+        }
+        let first = self.ring_of(slot_ref) * self.deps + slot.deps_first.load(Relaxed);
+        let n_linked = (slot.deps_linked.load(Relaxed) as usize).min(MOST);
+        for entry in self.entries.get(first as usize..).unwrap_or_default().iter().take(n_linked) {
+            if let Some(producer) = self.slots.get(entry.producer.load(Relaxed) as usize) {
+                prefetch(producer);
+            }
+        }
+    }
+
     /// The task will be looked at soon: fetches it.
     #[inline]
     pub fn foresee(&self, slot: SlotRef) {

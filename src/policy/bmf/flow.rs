@@ -90,7 +90,7 @@ impl Flow {
                 usual: NodeConfig::default().queue_length_limit as u32,
                 own: (0..own).map(|node| limit(shape.id(node))).collect(),
             },
-            nodes: shape.nodes.iter().map(|&(n_tasks, queue)| Node::new(n_tasks, queue)).collect(),
+            nodes: std::mem::take(&mut shape.nodes),
             records: vec![NodeRecord::default(); n_nodes.min(LISTED)],
             queues,
             record,
@@ -124,8 +124,11 @@ impl Flow {
         let is_first = node.held.push(task.0 as u32, slot, &self.shape);
         // What it consumes is looked at when it is scheduled, and what consumes from it when it is completed, for the first time
         // since the program was read.
-        self.shape.inlets.foresee(task.0 as usize);
-        if let Some(outlet) = self.shape.outlets.get(self.shape.tasks[task.0 as usize].outlet as usize) {
+        let Member { inlet, outlet, .. } = self.shape.tasks[task.0 as usize];
+        if let Some(inlet) = self.shape.inlets.get(inlet as usize) {
+            prefetch(inlet);
+        }
+        if let Some(outlet) = self.shape.outlets.get(outlet as usize) {
             prefetch(outlet);
         }
         if let Some(record) = self.records.get_mut(index as usize) {
@@ -357,9 +360,9 @@ impl Flow {
     #[inline]
     fn unqueue_packets(&mut self, consumer: u32, to: u32) {
         let limit = self.limits.of(to);
-        for edge in self.shape.inlets.range(consumer as usize) {
+        for edge in self.shape.inlets_of(consumer as usize) {
             let NodeGraph { inlets, outlets, streams, .. } = &mut self.shape;
-            let Some(outlet) = outlets.get_mut(inlets.tasks[edge] as usize) else { continue };
+            let Some(outlet) = outlets.get_mut(inlets[edge] as usize) else { continue };
             outlet.waiting -= 1;
             if outlet.waiting != QUEUED {
                 continue;

@@ -3,13 +3,15 @@
 //! Most of it is one entry a task, so that every byte counts: new memory costs more time than anything that is done with it.
 
 use super::config::Config;
+use super::node::Node;
 use super::read::{Demand, Names, Program, Sketch};
 use super::record::LISTED;
 use super::route::Router;
 use crate::config::{ConfigError, Machine};
 use crate::engine::RunError;
-use crate::graph::{Adjacency, Producers};
+use crate::graph::Adjacency;
 use crate::id::{TaskId, TaskType};
+use crate::large;
 use crate::policy::number_set::NumberSet;
 use crate::window::NONE;
 use std::collections::BTreeSet;
@@ -19,8 +21,8 @@ use zerocopy::FromZeros;
 pub(super) struct NodeGraph {
     /// Ids of the nodes, ascending; nothing if they are the indices, because all nodes are derived.
     ids: Vec<i32>,
-    /// By node: how many tasks it has, and the queue that they go to, or [`NONE`] if they take no worker.
-    pub nodes: Vec<(u32, u32)>,
+    /// By node: how many tasks it has and the queue that they go to, before anything happens. It is taken from here for the run.
+    pub nodes: Vec<Node>,
     /// How many tasks the first nodes have, as many as the report lists.
     pub n_tasks: Vec<u32>,
     /// Tasks by id.
@@ -41,12 +43,15 @@ pub(super) struct NodeGraph {
     pub live: Vec<(u32, u32)>,
     /// Whether every node comes after those upstream of it.
     is_ordered: bool,
+    /// Nodes that are not fed by the node before them, ascending.
+    spines: Vec<u32>,
     /// By node, something that is larger for a node than for those upstream; nothing if that is not known.
     levels: Vec<u32>,
     /// What tasks put into streams: those of a task one after the other, ascending by the node at the end.
     pub outlets: Vec<Outlet>,
-    /// By task, the outlets of its producers through which it gets its packets; [`NONE`] for producers of its own node.
-    pub inlets: Producers,
+    /// The outlets of producers through which tasks get their packets, those of a task one after the other; [`NONE`] for producers of
+    /// its own node.
+    pub inlets: Vec<u32>,
     pub names: Names,
     /// What to tell about the choice of queues.
     pub warnings: Vec<String>,
@@ -61,8 +66,8 @@ pub(super) struct Member {
     pub place: u32,
     /// The first of its outlets; none has this number if it has none. How many consumers it has, while the program is read.
     pub outlet: u32,
-    /// How many tasks are on the longest path before it. Nobody looks at that when the program is read.
-    pub level: u32,
+    /// The first of its inlets.
+    pub inlet: u32,
 }
 
 /// Packets on the way from one node to another.
@@ -123,9 +128,10 @@ impl NodeGraph {
             upstream: Vec::new(),
             live: Vec::new(),
             is_ordered: true,
+            spines: Vec::new(),
             levels: Vec::new(),
             outlets: Vec::new(),
-            inlets: Producers::default(),
+            inlets: Vec::new(),
             names: std::mem::take(&mut program.names),
             warnings: Vec::new(),
         };
@@ -137,6 +143,8 @@ impl NodeGraph {
         graph.warnings = router.warnings;
         let Program { producers, members, nodes, is_grouped, .. } = program;
         (graph.tasks, graph.inlets) = (members, producers);
+        graph.live = large::with_capacity(graph.nodes.len());
+        graph.live.resize(graph.nodes.len(), (0, 0));
         let by_node = if is_grouped && graph.ids.is_empty() { Vec::new() } else { graph.by_node() };
         graph.find_streams(&config.streams, &by_node);
         if !graph.is_ordered && graph.ids.is_empty() {
@@ -149,14 +157,14 @@ impl NodeGraph {
     fn route(&mut self, program: &Program, router: &mut Router<'_>) -> Result<(), ConfigError> {
         if self.ids.is_empty() && program.demands.is_empty() {
             // Nodes are numbered by their first tasks.
-            self.nodes.reserve_exact(program.nodes.len());
+            self.nodes = large::with_capacity(program.nodes.len());
             for (index, &Sketch { n_tasks, demand, .. }) in (0..).zip(&program.nodes) {
                 let queue = router.queue_of_all(index, demand)?;
-                self.nodes.push((n_tasks, if demand.kind == TaskType::None { NONE } else { queue }));
+                self.nodes.push(Node::new(n_tasks, if demand.kind == TaskType::None { NONE } else { queue }));
             }
             return Ok(());
         }
-        self.nodes = program.nodes.iter().map(|node| (node.n_tasks, 0)).collect();
+        self.nodes = program.nodes.iter().map(|node| Node::new(node.n_tasks, 0)).collect();
         for (task, &Member { node, .. }) in program.members.iter().enumerate() {
             let demand = program.demand(task);
             let queue = router.queue(node, self.id(node), demand)?;
@@ -206,7 +214,24 @@ impl NodeGraph {
     /// Number of nodes.
     #[inline]
     pub fn n_nodes(&self) -> usize {
-        self.nodes.len()
+        self.live.len()
+    }
+
+    /// The first node of those that feed each other up to this one, each the next. All of them are upstream of it, and what else is
+    /// upstream comes before them. Only where every node comes after those upstream.
+    #[inline]
+    pub fn spine(&self, node: u32) -> u32 {
+        match self.spines[..] {
+            [only] => only,
+            _ => self.spines[self.spines.partition_point(|&first| first <= node) - 1],
+        }
+    }
+
+    /// Where the inlets of a task stand.
+    #[inline]
+    pub fn inlets_of(&self, task: usize) -> std::ops::Range<usize> {
+        let end = self.tasks.get(task + 1).map_or(self.inlets.len(), |next| next.inlet as usize);
+        self.tasks[task].inlet as usize..end
     }
 
     /// The queue of a task of a node whose queue is `usual`, or [`NONE`] if it takes no worker: then it is never scheduled.
@@ -294,16 +319,15 @@ impl NodeGraph {
         let mut by_end = self.declared.clone();
         by_end.sort_unstable_by_key(|&(_, to)| to);
         // By node, one more than the last stream out of it.
-        let mut fed = vec![0_u32; self.n_nodes()];
+        let mut fed: Vec<u32> = large::zeroed(self.n_nodes());
         let mut end = self.tasks.len();
         self.make_room_for_outlets();
-        self.live = vec![(0, 0); self.n_nodes()];
         for to in (0..self.n_nodes() as u32).rev() {
             let begin = self.streams.len() as u32;
             while let Some((from, _)) = by_end.pop_if(|&mut (_, end)| end == to) {
                 self.stream(from, to, begin, &mut fed);
             }
-            let first = end - self.nodes[to as usize].0 as usize;
+            let first = end - self.nodes[to as usize].left as usize;
             for place in first..end {
                 let task = by_node.get(place).map_or(place, |&task| task as usize);
                 self.find_inlets(task, to, begin, &mut fed);
@@ -313,18 +337,22 @@ impl NodeGraph {
             if !upstream.is_sorted() {
                 upstream.sort_unstable();
             }
+            if to == 0 || upstream.last() != Some(&(to - 1)) {
+                self.spines.push(to);
+            }
             self.live[to as usize] = (begin, self.streams.len() as u32);
         }
+        self.spines.reverse();
     }
 
     /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
     #[inline]
     fn find_inlets(&mut self, task: usize, to: u32, begin: u32, fed: &mut [u32]) {
-        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].1) != NONE);
-        for edge in self.inlets.range(task) {
-            let producer = self.inlets.tasks[edge] as usize;
+        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue) != NONE);
+        for edge in self.inlets_of(task) {
+            let producer = self.inlets[edge] as usize;
             let Member { node: from, outlet: first, .. } = self.tasks[producer];
-            self.inlets.tasks[edge] = if from == to {
+            self.inlets[edge] = if from == to {
                 NONE
             } else if let Some(outlet) = self.outlets.get_mut(first as usize)
                 && outlet.stream() >= begin as usize
@@ -349,7 +377,7 @@ impl NodeGraph {
             task.outlet = end | UNUSED;
         }
         assert!(end < UNUSED, "so many dependencies take more than all memory");
-        self.outlets = Outlet::new_vec_zeroed(end as usize).expect("there is memory for the outlets");
+        self.outlets = large::zeroed(end as usize);
     }
 
     /// The stream from a node to the one at hand, whose streams begin at `begin`; a new one if it is met for the first time.
@@ -357,8 +385,8 @@ impl NodeGraph {
     fn stream(&mut self, from: u32, to: u32, begin: u32, fed: &mut [u32]) -> u32 {
         let last = &mut fed[from as usize];
         if *last <= begin {
-            self.streams.push(Stream { from, to, waiting: 0, high: 0 });
-            self.upstream.push(from);
+            large::push(&mut self.streams, Stream { from, to, waiting: 0, high: 0 });
+            large::push(&mut self.upstream, from);
             self.is_ordered &= from < to;
             *last = self.streams.len() as u32;
         }
@@ -368,9 +396,9 @@ impl NodeGraph {
     /// Tasks of each node one after the other.
     fn by_node(&self) -> Vec<u32> {
         let mut total = 0;
-        let begin = self.nodes.iter().map(|&(n_tasks, _)| {
-            total += n_tasks;
-            total - n_tasks
+        let begin = self.nodes.iter().map(|node| {
+            total += node.left;
+            total - node.left
         });
         let first: Vec<u32> = begin.collect();
         let mut tasks = vec![0; self.tasks.len()];

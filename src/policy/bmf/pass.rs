@@ -5,6 +5,7 @@
 
 use super::flow::Flow;
 use super::graph::NodeGraph;
+use crate::large;
 use crate::policy::number_set::NumberSet;
 use zerocopy::FromZeros;
 
@@ -75,7 +76,7 @@ impl Passes {
                 }));
             }
         }
-        let mut marks = Mark::new_vec_zeroed(n_nodes).expect("there is memory for the nodes");
+        let mut marks: Vec<Mark> = large::zeroed(n_nodes);
         marks.iter_mut().zip(places.iter()).for_each(|(mark, &place)| mark.place = place);
         Passes {
             able: NumberSet::new(n_nodes),
@@ -152,6 +153,10 @@ impl Flow {
             self.schedule_node(index, now);
             return;
         }
+        if self.passes.is_indexed && first >= self.shape.spine(index) {
+            self.ask_spine(first, index, now);
+            return;
+        }
         if self.passes.marks[index as usize].clear >= self.passes.epoch {
             return;
         }
@@ -170,6 +175,15 @@ impl Flow {
                 Some(asking) => visit = asking,
                 None => return,
             }
+        }
+    }
+
+    /// Nodes that feed each other, each the next, are asked one after the other: whoever of them comes before another is upstream of it.
+    fn ask_spine(&mut self, first: u32, last: u32, now: u64) {
+        let mut next = Some(first);
+        while let Some(node) = next.filter(|&node| node <= last) {
+            self.schedule_node(node, now);
+            next = self.passes.able.next_after(node);
         }
     }
 

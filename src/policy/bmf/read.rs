@@ -4,8 +4,9 @@
 //! dependencies before the task), numbered by first appearance, so that the graph has no cycle.
 
 use super::graph::Member;
-use crate::graph::Producers;
+use crate::graph::{self, n_expected};
 use crate::id::{Symbol, TaskId, TaskType};
+use crate::large;
 use crate::orchestrator::Orchestrator;
 use crate::window::NONE;
 use crate::workload::{Symbols, Workload};
@@ -15,7 +16,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// A program as far as the policy needs it. Nodes are numbered by first appearance.
 pub(super) struct Program {
-    pub producers: Producers,
+    /// The producers of all tasks, one list after the other.
+    pub producers: Vec<u32>,
     /// By task, with the number of its node.
     pub members: Vec<Member>,
     /// By number.
@@ -69,9 +71,11 @@ impl Names {
 
 impl Program {
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Program, RunError> {
-        let mut reader = Reader { is_grouped: true, ..Reader::default() };
-        let (producers, symbols) =
-            Producers::load(workload, machine, |orchestrator, producers| reader.add(orchestrator, producers))?;
+        let (mut reader, mut producers) = (Reader { is_grouped: true, ..Reader::default() }, Vec::new());
+        let symbols = graph::read(workload, machine, &mut producers, |orchestrator, _, found| {
+            reader.add(orchestrator, found);
+        })?;
+        assert!(u32::try_from(producers.len()).is_ok(), "so many dependencies take more than all memory");
         let Reader { members, nodes, named, demands, timestamps, refused, names, is_grouped, .. } = reader;
         let names = Names { own: names, symbols };
         Ok(Program { producers, members, nodes, named, demands, timestamps, refused, names, is_grouped })
@@ -93,6 +97,10 @@ struct Reader {
     named: Vec<(u32, i32)>,
     /// Number by id of the nodes that the trace names.
     numbers: BTreeMap<i32, u32>,
+    /// How many producers all tasks before have.
+    n_edges: usize,
+    /// By task, how many tasks are on the longest path before it; nothing as long as that is so for all tasks of its node.
+    levels: Vec<u32>,
     demands: Vec<Demand>,
     timestamps: Vec<Option<i64>>,
     refused: Option<(TaskId, Option<u64>)>,
@@ -100,14 +108,16 @@ struct Reader {
 }
 
 impl Reader {
+    /// The next task, whose producers stand at the end of those found.
     #[inline(always)]
-    fn add(&mut self, orchestrator: &Orchestrator, producers: &[u32]) {
+    fn add(&mut self, orchestrator: &Orchestrator, found: &[u32]) {
         let (submit, (kind, _)) = (&orchestrator.task, orchestrator.resolved);
         let mut level = 0;
-        for &producer in producers {
-            let producer = &mut self.members[producer as usize];
-            producer.outlet += 1;
-            level = level.max(producer.level + 1);
+        for &producer in &found[self.n_edges..] {
+            let member = &mut self.members[producer as usize];
+            member.outlet += 1;
+            let usual = self.nodes[member.node as usize].level;
+            level = level.max(self.levels.get(producer as usize).copied().unwrap_or(usual) + 1);
         }
         set(&mut self.names, self.members.len(), submit.name);
         let number = match &submit.policy {
@@ -120,23 +130,39 @@ impl Reader {
                 }
             }
         };
-        self.join(number, level, Demand { kind, is_together: submit.sync_start && submit.blocks > 1 });
+        let place = self.join(number, level, Demand { kind, is_together: submit.sync_start && submit.blocks > 1 });
+        let member = Member { node: number, place, outlet: 0, inlet: self.n_edges as u32 };
+        large::push_expecting(&mut self.members, member, || n_expected(orchestrator));
+        self.n_edges = found.len();
     }
 
-    /// The next task is of a node, which may be a new one.
+    /// The next task is of a node, which may be a new one; gives its place in it.
     #[inline(always)]
-    fn join(&mut self, number: u32, level: u32, demand: Demand) {
+    fn join(&mut self, number: u32, level: u32, demand: Demand) -> u32 {
         if number as usize == self.nodes.len() {
-            self.nodes.push(Sketch { n_tasks: 0, level, demand });
+            large::push(&mut self.nodes, Sketch { n_tasks: 0, level, demand });
         }
         self.is_grouped &= number as usize + 1 == self.nodes.len();
         let node = &mut self.nodes[number as usize];
         node.n_tasks += 1;
-        let (place, is_usual) = (node.n_tasks, node.demand == demand && self.demands.is_empty());
+        let (place, usual) = (node.n_tasks, node.level);
+        let is_usual = node.demand == demand && self.demands.is_empty();
         if !is_usual {
             self.note_demand(demand);
         }
-        self.members.push(Member { node: number, place, outlet: 0, level });
+        if usual != level || !self.levels.is_empty() {
+            self.note_level(level);
+        }
+        place
+    }
+
+    /// The level of the next task, which is not that of the first one of its node, or was not for another before.
+    #[inline(never)]
+    fn note_level(&mut self, level: u32) {
+        if self.levels.is_empty() {
+            self.levels = self.members.iter().map(|member| self.nodes[member.node as usize].level).collect();
+        }
+        self.levels.push(level);
     }
 
     /// The timestamp that the trace gives the next task.
@@ -192,7 +218,7 @@ impl Derived {
     fn number(&mut self, kernel: Option<Symbol>, level: u32, n_nodes: usize) -> u32 {
         let (kernel, next) = (kernel.map_or(NONE, |kernel| kernel.0), n_nodes as u32);
         if level as usize == self.last.len() {
-            self.last.push((kernel, next));
+            large::push(&mut self.last, (kernel, next));
             return next;
         }
         match self.last.get(level as usize) {

@@ -3,8 +3,10 @@
 use super::Cyber;
 use super::idle::Idle;
 use super::lanes::{WIDE, lanes_of};
+use super::routine::Key;
 use crate::id::WorkerType;
 use crate::policy::{Placement, Stage};
+use crate::window::prefetch;
 
 impl Cyber {
     /// MIX tasks and tasks whose blocks start together.
@@ -53,23 +55,41 @@ impl Cyber {
             let placement = stage.place(self.routines[key.routine()].next_slot());
             if self.placed(key.routine(), placement) {
                 self.homes[0].pop(lane);
+                self.foresee(0, lane, stage);
             }
+        }
+    }
+
+    /// The routines that come next have waited for long and are in no near cache any more: fetches one that comes soon, and the task
+    /// of the one before it.
+    #[inline]
+    fn foresee(&self, home: u32, lane: usize, stage: &Stage<'_>) {
+        let lanes = &self.homes[home as usize];
+        if let Some(next) = lanes.likely(lane, 1) {
+            self.routines[next].activations.front().iter().for_each(|next| stage.window.foresee(next.slot));
+        }
+        if let Some(soon) = lanes.likely(lane, 3) {
+            prefetch(&self.routines[soon]);
         }
     }
 
     /// Free workers by clock, each from its own home. Homes share nothing, so they go one after the other.
     pub(super) fn place_by_home(&mut self, stage: &mut Stage<'_>) {
+        if let [home] = self.waiting[..] {
+            self.place_at(home, stage);
+            if self.homes[home as usize].is_empty() {
+                self.waiting.clear();
+            }
+            return;
+        }
         let begin = stage.placed.len();
         let mut waiting = std::mem::take(&mut self.waiting);
-        let is_alone = waiting.len() < 2;
         waiting.retain(|&home| {
             self.place_at(home, stage);
             !self.homes[home as usize].is_empty()
         });
         self.waiting = waiting;
-        if !is_alone {
-            sort_by_clock(stage, begin);
-        }
+        sort_by_clock(stage, begin);
     }
 
     /// The free workers of a home take its routines, the one with the smallest clock first.
@@ -84,29 +104,44 @@ impl Cyber {
         // Workers of a type look at its own lane only.
         let begin = stage.placed.len();
         for index in 0..self.idle[home as usize].len() {
-            let middle = stage.placed.len();
             let (kind, idle) = &mut self.idle[home as usize][index];
-            let lanes = lanes_of(*kind);
-            if self.homes[home as usize].has_any(lanes) {
+            let lane = *kind as usize;
+            if self.homes[home as usize].has_any(1 << lane) {
                 idle.refresh(stage.floor());
+                let middle = stage.placed.len();
+                self.serve_lane(home, index, lane, stage);
+                self.merge(begin, middle, stage);
             }
-            while self.homes[home as usize].has_any(lanes)
-                && self.idle[home as usize][index].1.first(stage.floor()).is_some()
-            {
-                self.serve(home, index, stage);
-            }
-            self.merge(begin, middle, stage);
+        }
+    }
+
+    /// The free workers of a type take the routines of their lane.
+    #[inline]
+    fn serve_lane(&mut self, home: u32, index: usize, lane: usize, stage: &mut Stage<'_>) {
+        while let Some((_, worker)) = self.idle[home as usize][index].1.first(stage.floor())
+            && let Some(key) = self.homes[home as usize].head(lane, &self.routines)
+        {
+            self.idle[home as usize][index].1.take();
+            self.place_first(home, (key, lane), worker, stage);
         }
     }
 
     /// Workers start in the order of their clocks: puts those placed since `middle`, who are in that order, among those placed
     /// since `begin`, who are too.
+    #[inline]
     fn merge(&mut self, begin: usize, middle: usize, stage: &mut Stage<'_>) {
-        let (floor, placed) = (&*stage.floor, &mut *stage.placed);
+        let (floor, placed) = (&*stage.floor, &*stage.placed);
         let key = |worker: u32| (floor.worker(worker).clock, worker);
         if middle == begin || middle == placed.len() || key(placed[middle - 1]) < key(placed[middle]) {
             return;
         }
+        self.merge_anew(begin, middle, stage);
+    }
+
+    #[inline(never)]
+    fn merge_anew(&mut self, begin: usize, middle: usize, stage: &mut Stage<'_>) {
+        let (floor, placed) = (&*stage.floor, &mut *stage.placed);
+        let key = |worker: u32| (floor.worker(worker).clock, worker);
         self.scratch.extend_from_slice(&placed[middle..]);
         let (mut left, mut end) = (middle, placed.len());
         while let Some(&last) = self.scratch.last() {
@@ -136,11 +171,18 @@ impl Cyber {
         let (kind, idle) = &mut self.idle[home as usize][index];
         let lanes = lanes_of(*kind);
         let first = self.homes[home as usize].first(&self.routines, |lane| lanes >> lane & 1 == 1);
-        let Some((key, lane)) = first else { return };
+        let Some(first) = first else { return };
         let Some(worker) = idle.take() else { return };
+        self.place_first(home, first, worker, stage);
+    }
+
+    /// Gives a worker the routine that comes first in a lane.
+    #[inline]
+    fn place_first(&mut self, home: u32, (key, lane): (Key, usize), worker: u32, stage: &mut Stage<'_>) {
         let placement = stage.place_on(self.routines[key.routine()].next_slot(), worker);
         if self.placed(key.routine(), placement) {
             self.homes[home as usize].pop(lane);
+            self.foresee(home, lane, stage);
         }
     }
 

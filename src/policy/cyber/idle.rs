@@ -19,6 +19,7 @@ impl Idle {
     }
 
     /// Lists workers that have become free.
+    #[inline]
     pub fn refresh(&mut self, floor: &Floor) {
         let mut from = 0;
         while let Some(worker) = self.unlisted.first_common(floor.free_workers(), from) {

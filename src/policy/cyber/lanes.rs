@@ -2,8 +2,7 @@
 
 use super::routine::{Key, Routines};
 use crate::id::{TaskType, WorkerType};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::policy::mostly_sorted::MostlySorted;
 
 /// The first lane of activations that are placed on any workers; before it come the worker types.
 pub(super) const WIDE: usize = 4;
@@ -22,9 +21,9 @@ pub(super) fn lanes_of(kind: WorkerType) -> u8 {
     }
 }
 
-/// Routines by their place in the scan. Those that are gone are dropped when they come up.
+/// Routines by their place in the scan, in which they mostly come. Those that are gone are dropped when they come up.
 #[derive(Default)]
-pub(super) struct Heap(BinaryHeap<Reverse<Key>>);
+pub(super) struct Heap(MostlySorted<Key>);
 
 impl Heap {
     pub fn is_empty(&self) -> bool {
@@ -33,7 +32,7 @@ impl Heap {
 
     #[inline]
     pub fn push(&mut self, key: Key) {
-        self.0.push(Reverse(key));
+        self.0.push(key);
     }
 
     #[inline]
@@ -44,7 +43,7 @@ impl Heap {
     /// The first routine that still waits here.
     #[inline]
     pub fn head(&mut self, routines: &Routines) -> Option<Key> {
-        while let Some(&Reverse(key)) = self.0.peek() {
+        while let Some(&key) = self.0.first() {
             if routines.is_waiting(key) {
                 return Some(key);
             }
@@ -80,6 +79,12 @@ impl Lanes {
         self.filled |= 1 << lane;
     }
 
+    /// A routine that probably comes so many places behind the first of a lane.
+    #[inline]
+    pub fn likely(&self, lane: usize, place: usize) -> Option<u32> {
+        self.heaps[lane].0.likely(place).map(|key| key.routine())
+    }
+
     /// Takes out the first routine of a lane.
     #[inline]
     pub fn pop(&mut self, lane: usize) {
@@ -87,6 +92,16 @@ impl Lanes {
         if self.heaps[lane].is_empty() {
             self.filled &= !(1 << lane);
         }
+    }
+
+    /// The first routine of a lane.
+    #[inline]
+    pub fn head(&mut self, lane: usize, routines: &Routines) -> Option<Key> {
+        let head = self.heaps[lane].head(routines);
+        if head.is_none() {
+            self.filled &= !(1 << lane);
+        }
+        head
     }
 
     /// The first routine of the lanes that are `served`, and its lane.
@@ -99,10 +114,9 @@ impl Lanes {
             if !served(lane) {
                 continue;
             }
-            match self.heaps[lane].head(routines) {
+            match self.head(lane, routines) {
                 Some(key) if first.is_none_or(|(other, _)| key < other) => first = Some((key, lane)),
-                Some(_) => {}
-                None => self.filled &= !(1 << lane),
+                _ => {}
             }
         }
         first

@@ -36,7 +36,7 @@ pub use snapshot::{Activity, snapshot};
 use super::{Dropped, End, Policy, Ready, Requests, Stage, Submission};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskId, TaskType, WorkerType};
-use crate::window::SlotRef;
+use crate::window::{SlotRef, prefetch};
 use crate::workload::Control;
 use counts::Counts;
 use idle::Idle;
@@ -160,7 +160,7 @@ impl Cyber {
             return Ok(self.routines.create(Name::Routine(name), home, prio));
         }
         let symbol = submission.submit.name;
-        let Some(name) = symbol.map(|symbol| submission.symbols.name(symbol)) else {
+        let Some(name) = symbol.map(|symbol| submission.source.symbols().name(symbol)) else {
             let (home, prio) = self.place_of(submission, "")?;
             return Ok(self.routines.create(Name::Unnamed(submission.task), home, prio));
         };
@@ -270,6 +270,13 @@ impl Policy for Cyber {
         }
         self.seats[slot] = Seat { routine, lane: lane_of(submission.kind, wide) };
         Ok(())
+    }
+
+    #[inline]
+    fn foresee(&self, slot: SlotRef) {
+        if let Some(seat) = self.seats.get(slot as usize) {
+            prefetch(&self.routines[seat.routine]);
+        }
     }
 
     fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {

@@ -85,7 +85,7 @@ impl Cyber {
         if self.presets.is_empty() {
             return None;
         }
-        let kernel = || submission.submit.kernel.map(|kernel| submission.symbols.name(kernel));
+        let kernel = || submission.submit.kernel.map(|kernel| submission.source.symbols().name(kernel));
         self.presets.get(name).or_else(|| self.presets.get(kernel()?)).copied()
     }
 

@@ -1,12 +1,13 @@
 //! Routines: what a processor picks from, and the activations that wait in each.
 
 use crate::id::{Symbol, TaskId};
-use crate::window::SlotRef;
+use crate::window::{NONE, SlotRef};
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
 
-/// A named coroutine.
+/// A named coroutine. It fills one line of the cache.
 #[derive(Default)]
+#[repr(align(64))]
 pub struct Routine {
     /// Where it is served.
     pub home: u32,
@@ -22,9 +23,14 @@ pub struct Routine {
     pub live: u32,
     prio: u32,
     created: u64,
-    name: String,
+    /// Its name, or one that it had before, if it has no name.
+    name: Option<Box<Label>>,
     identity: Identity,
 }
+
+/// A name that is written over when the place of its routine is used again.
+#[derive(Default)]
+struct Label(String);
 
 /// How a routine is known.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -61,40 +67,62 @@ pub struct Activation {
 }
 
 /// Activations in order. Most routines never have more than one, for which nothing is allocated.
-#[derive(Default)]
 pub struct Activations {
-    first: Option<Activation>,
-    rest: VecDeque<Activation>,
+    /// The first one, if its slot is not [`NONE`].
+    first: Activation,
+    rest: Option<Box<Rest>>,
+}
+
+/// Activations behind the first.
+#[derive(Default)]
+struct Rest(VecDeque<Activation>);
+
+impl Default for Activations {
+    fn default() -> Activations {
+        Activations { first: Activation::NOBODY, rest: None }
+    }
+}
+
+impl Activation {
+    const NOBODY: Activation = Activation { slot: NONE, lane: 0 };
 }
 
 impl Activations {
     /// The first one.
-    pub fn front(&self) -> Option<&Activation> {
-        self.first.as_ref()
+    #[inline]
+    pub fn front(&self) -> Option<Activation> {
+        (self.first.slot != NONE).then_some(self.first)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.front().is_some()) + self.rest.as_ref().map_or(0, |rest| rest.0.len())
     }
 
     /// Puts one at the end.
+    #[inline]
     pub fn push_back(&mut self, activation: Activation) {
-        match self.first {
-            None => self.first = Some(activation),
-            Some(_) => self.rest.push_back(activation),
+        if self.front().is_none() {
+            self.first = activation;
+        } else {
+            self.rest.get_or_insert_default().0.push_back(activation);
         }
     }
 
     /// Takes the first one.
+    #[inline]
     pub fn pop_front(&mut self) {
-        self.first = self.rest.pop_front();
+        let next = self.rest.as_mut().and_then(|rest| rest.0.pop_front());
+        self.first = next.unwrap_or(Activation::NOBODY);
     }
 
     /// Takes all, or all but the first.
     pub fn take(&mut self, with_first: bool) -> impl Iterator<Item = Activation> {
-        let first = if with_first { self.first.take() } else { None };
-        first.into_iter().chain(std::mem::take(&mut self.rest))
+        let first = if with_first { self.front() } else { None };
+        if with_first {
+            self.first = Activation::NOBODY;
+        }
+        first.into_iter().chain(self.rest.take().into_iter().flat_map(|rest| rest.0))
     }
 }
 
@@ -123,7 +151,19 @@ impl Routine {
         Key(u128::from(u32::MAX - self.prio) << 96 | u128::from(self.created) << 32 | u128::from(routine))
     }
 
+    /// Its name, if it has one.
+    fn name(&self) -> &str {
+        self.name.as_ref().map_or("", |name| &name.0)
+    }
+
+    fn set_name(&mut self, name: &str) {
+        let own = &mut self.name.get_or_insert_default().0;
+        own.clear();
+        own.push_str(name);
+    }
+
     /// The task to be placed next.
+    #[inline]
     pub fn next_slot(&self) -> SlotRef {
         self.activations.front().expect("a queued routine has an activation").slot
     }
@@ -174,7 +214,7 @@ impl Routines {
     pub fn find_task(&self, name: &str) -> Option<u32> {
         let unnamed = name.strip_prefix("task").and_then(|id| id.parse().ok()).map(|id| Identity::Unnamed(TaskId(id)));
         let is_meant = |routine: &Routine| match routine.identity {
-            Identity::Task(_) => routine.name == name && !routine.is_removed,
+            Identity::Task(_) => routine.name() == name && !routine.is_removed,
             identity @ Identity::Unnamed(_) => Some(identity) == unnamed && !routine.is_removed,
             Identity::Named | Identity::Nobody => false,
         };
@@ -191,11 +231,10 @@ impl Routines {
         let routine = &mut self.all[index as usize];
         (routine.home, routine.prio, routine.created, routine.is_removed) = (home, prio, self.created, false);
         self.created += 1;
-        routine.name.clear();
         routine.identity = match name {
             Name::Unnamed(task) => Identity::Unnamed(task),
             Name::Task(name, symbol) => {
-                routine.name.push_str(name);
+                routine.set_name(name);
                 let seen = symbol.0 as usize;
                 if seen >= self.namesakes.len() {
                     self.namesakes.resize(seen + 1, 0);
@@ -204,7 +243,7 @@ impl Routines {
                 Identity::Task(symbol)
             }
             Name::Routine(name) => {
-                routine.name.push_str(name);
+                routine.set_name(name);
                 self.by_name.insert(name.to_string(), index);
                 Identity::Named
             }
@@ -232,7 +271,7 @@ impl Routines {
         let routine = &mut self.all[index as usize];
         routine.is_removed = true;
         if routine.identity == Identity::Named {
-            self.by_name.remove(&routine.name);
+            self.by_name.remove(routine.name());
         }
     }
 

@@ -305,7 +305,7 @@ impl Policy for Ray<'_> {
         if let Some(name) = task.name {
             // Names met in the same order have the same numbers.
             while self.symbols.len() <= name.0 as usize {
-                self.symbols.intern(submission.symbols.name(Symbol(self.symbols.len() as u32)));
+                self.symbols.intern(submission.source.symbols().name(Symbol(self.symbols.len() as u32)));
             }
         }
         if let Some(policy) = task.policy.as_deref() {

@@ -190,6 +190,10 @@ impl Source for Bgemm {
         }
     }
 
+    fn n_tasks(&self) -> Option<u64> {
+        Some(self.batch * self.m * self.n * self.k * 2)
+    }
+
     fn symbols(&self) -> &Symbols {
         &self.symbols
     }
