@@ -1,7 +1,8 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
+use super::files::Files;
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print, refuse_same_file};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::{self, RunError};
 use ptosim::policy::{Choice, Name};
@@ -43,8 +44,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
-    args.check_files()?;
     let machine = args.machine.load()?;
+    args.check_files(&machine)?;
     let choices = args.choices(&machine)?;
     let machine = choices.iter().fold(machine, |machine, choice| args.machine.fit(machine, choice));
     choices.iter().try_for_each(|choice| choice.check(&machine))?;
@@ -76,11 +77,14 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 }
 
 impl Args {
-    /// No two outputs may be the same file.
-    fn check_files(&self) -> Result<(), Failure> {
-        let files = [("--json", &self.json), ("--csv", &self.csv), ("--html", &self.html)];
-        let given: Vec<_> = files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
-        refuse_same_file(&given)
+    /// Refuses to write what is read, and to write anything twice.
+    fn check_files(&self, machine: &Machine) -> Result<(), Failure> {
+        let read = self.import.files(Files::default(), &self.workload);
+        let read = self.config.files(self.machine.files(read, machine));
+        read.writes("--json", self.json.as_ref())
+            .writes("--csv", self.csv.as_ref())
+            .writes("--html", self.html.as_ref())
+            .check()
     }
 
     /// The workload; a file or standard input is read once and kept.

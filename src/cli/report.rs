@@ -1,6 +1,7 @@
 //! `ptosim report`: the page of a result that was written before.
 
 use super::diff::load;
+use super::files::Files;
 use super::{Ending, Failure};
 use ptosim::engine::BlockRow;
 use ptosim::engine::journal::{Names, Reader};
@@ -29,6 +30,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
+    let read = Files::default().reads("the result", Some(&args.result)).reads("the schedule", args.schedule.as_ref());
+    read.writes("--html", Some(&args.html)).check()?;
     let report = load(Path::new(&args.result))?;
     let mut output = Output::open(&args.html)?;
     let workers = report.machine.workers.total();

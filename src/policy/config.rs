@@ -86,7 +86,7 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn of_process_group(group: &str, folder: &Path, machine: &Machine) -> Result<Config, ConfigError> {
-        let names = [format!("conf/{group}.conf"), format!("cyber/conf/{group}.conf")];
+        let names = Config::places_of_process_group(group);
         if let Some(path) = names.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
             return Config::load(&path.to_string_lossy(), machine);
         }
@@ -95,6 +95,12 @@ impl Config {
         let policy = PolicyTable { name: Some(Name::CyberClassic), ..PolicyTable::default() };
         let scheduler_conf = cyber::Conf { missing, ..cyber::Conf::default() };
         Ok(Config { policy, scheduler_conf, ..Config::default() })
+    }
+
+    /// The files in which the settings of a process group of Cyber are looked for, in this order.
+    #[must_use]
+    pub fn places_of_process_group(group: &str) -> [String; 2] {
+        [format!("conf/{group}.conf"), format!("cyber/conf/{group}.conf")]
     }
 
     /// Reads the text of a TOML file; `origin` is its name, for messages.
