@@ -8,7 +8,10 @@ use std::process::{Command, Stdio};
 #[test]
 fn one_file_cannot_take_two_outputs() {
     refuses("run bgemm --json out --schedule out", "--json and --schedule both write out; give them different files");
-    refuses("run bgemm --json out --schedule ./out", "--json and --schedule both write ./out; give them different files");
+    refuses(
+        "run bgemm --json out --schedule ./out",
+        "--json and --schedule both write ./out; give them different files",
+    );
     refuses("run bgemm --json - --html -", "--json and --html both write -; give them different files");
 }
 
@@ -36,7 +39,10 @@ fn a_file_that_is_read_is_never_replaced() {
         ("run in.jsonl --html ./in.jsonl", "--html ./in.jsonl would replace the workload in.jsonl"),
         ("run in.jsonl --machine m.toml --json m.toml", "--json m.toml would replace the machine file m.toml"),
         ("run in.jsonl --machine m.toml --schedule k.toml", "--schedule k.toml would replace the kernel table k.toml"),
-        ("run in.jsonl --policy-config p.toml --dot p.toml", "--dot p.toml would replace the policy configuration p.toml"),
+        (
+            "run in.jsonl --policy-config p.toml --dot p.toml",
+            "--dot p.toml would replace the policy configuration p.toml",
+        ),
         ("report r.json --html r.json", "--html r.json would replace the result r.json"),
         ("report r.json --schedule r.csv --html r.csv", "--html r.csv would replace the schedule r.csv"),
         ("compare in.jsonl --csv in.jsonl", "--csv in.jsonl would replace the workload in.jsonl"),
