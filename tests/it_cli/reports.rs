@@ -115,6 +115,18 @@ fn folders_of_results_are_compared_by_name() {
     fs::remove_file(folder.path().join("new/chain.json")).expect("it is there");
     let missing = call(folder.path(), "diff old new --fail-over 50%");
     assert!(missing.code == 1 && missing.stdout.contains("only in old: chain.json"), "{missing:?}");
+    // A file that is no result is told and passed over; a result that became one is missing.
+    fs::write(folder.path().join("old/trace.json"), "{\"traceEvents\":[]}").expect("room on the disk");
+    let foreign = call(folder.path(), "diff old new --fail-over 50%");
+    assert!(foreign.stdout.contains("1 compared") && foreign.stdout.contains("only in old: chain.json"), "{foreign:?}");
+    assert!(foreign.stdout.contains("skipped old/trace.json: not a result of `run --json`"), "{foreign:?}");
+    assert!(!foreign.stdout.contains("only in old: trace.json"), "{foreign:?}");
+    fs::remove_file(folder.path().join("new/fanout.json")).expect("it is there");
+    let empty = call(folder.path(), "diff old new --fail-over 50%");
+    assert!(empty.code == 1 && empty.stdout.contains("only in old: fanout.json"), "{empty:?}");
+    let nothing = call(folder.path(), "diff old new");
+    assert!(nothing.code == 2 && nothing.stderr.contains("have no result file of the same name"), "{nothing:?}");
+    assert_eq!(call(folder.path(), "diff new old --fail-over 50%").code, 2);
     refuses("diff src Cargo.toml", "compare two results or two folders");
     refuses("diff Cargo.toml Cargo.toml", "Cargo.toml: not a result of `run --json`");
     refuses("diff a b --fail-over much", "\"much\" is no percentage; try 2%");
