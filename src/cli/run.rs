@@ -74,6 +74,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check_files(&machine)?;
     let choice = args.policy.load(&machine)?;
     let machine = args.machine.fit(machine, &choice);
+    choice.check(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
     let (mut report, names) = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
