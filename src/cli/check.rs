@@ -1,5 +1,6 @@
 //! `ptosim check`: is a program safe and sensible, without running it.
 
+use super::files::Files;
 use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use ptosim::check::{self, Checked, Level};
 use ptosim::report::Output;
@@ -38,6 +39,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
+    let read = args.machine.files(args.import.files(Files::default(), &args.workload), &machine);
+    read.writes("--json", args.json.as_ref()).check()?;
     let workload = args.import.open(&args.workload, &machine)?;
     let output = args.json.as_deref().map(Output::open).transpose()?;
     let checked = check::check(workload.as_ref(), &machine)?;

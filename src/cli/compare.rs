@@ -1,7 +1,8 @@
 //! `ptosim compare`: one workload under several policies, side by side.
 
+use super::files::Files;
 use super::run::{text_width, unless_pipe_closed};
-use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print, refuse_same_file};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::{self, RunError};
 use ptosim::policy::{Choice, Name};
@@ -43,17 +44,17 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
-    args.check_files()?;
     let machine = args.machine.load()?;
-    let choices = args.choices(&machine)?;
-    let machine = choices.iter().fold(machine, |machine, choice| args.machine.fit(machine, choice));
-    choices.iter().try_for_each(|choice| choice.check(&machine))?;
+    args.check_files(&machine)?;
+    let runs: Vec<Run> = args.runs(&machine)?;
+    runs.iter().try_for_each(|run| run.choice.check(&run.machine))?;
     let workload = args.open(&machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let csv = args.csv.as_deref().map(Output::open).transpose()?;
     let html = args.html.as_deref().map(Output::open).transpose()?;
-    let rows: Vec<_> = choices.par_iter().map(|choice| row(workload.as_ref(), &machine, choice)).collect();
-    let rows = rows.into_iter().collect::<Result<_, _>>()?;
+    let rows: Vec<_> = runs.par_iter().map(|run| run.row(workload.as_ref(), &machine)).collect();
+    let rows: Vec<Row> = rows.into_iter().collect::<Result<_, _>>()?;
+    refuse_wrong_for_all(&rows)?;
     let comparison = Comparison::new(workload.name(), &machine, rows);
     let write_json = |output: &mut Output| {
         let mut writer = BufWriter::new(output);
@@ -76,11 +77,14 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 }
 
 impl Args {
-    /// No two outputs may be the same file.
-    fn check_files(&self) -> Result<(), Failure> {
-        let files = [("--json", &self.json), ("--csv", &self.csv), ("--html", &self.html)];
-        let given: Vec<_> = files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
-        refuse_same_file(&given)
+    /// Refuses to write what is read, and to write anything twice.
+    fn check_files(&self, machine: &Machine) -> Result<(), Failure> {
+        let read = self.import.files(Files::default(), &self.workload);
+        let read = self.config.files(self.machine.files(read, machine));
+        read.writes("--json", self.json.as_ref())
+            .writes("--csv", self.csv.as_ref())
+            .writes("--html", self.html.as_ref())
+            .check()
     }
 
     /// The workload; a file or standard input is read once and kept.
@@ -92,31 +96,57 @@ impl Args {
         Ok(workload)
     }
 
-    /// The policies asked for, each once, with the configuration they share.
-    fn choices(&self, machine: &Machine) -> Result<Vec<Choice>, ConfigError> {
+    /// The policies asked for, each once, with the configuration they share and the machine that each would have alone.
+    fn runs(&self, machine: &Machine) -> Result<Vec<Run>, ConfigError> {
         let config = self.config.load(machine)?;
-        let mut names: Vec<Name> = Vec::new();
-        for name in &self.policies {
-            let more = if name == "all" { Name::ALL.to_vec() } else { vec![name.trim().parse()?] };
-            names.extend(more);
-        }
-        let mut seen = Vec::new();
-        names.retain(|name| {
-            !seen.contains(name) && {
-                seen.push(*name);
-                true
+        let mut runs: Vec<Run> = Vec::new();
+        for text in &self.policies {
+            let is_named = text != "all";
+            let names = if is_named { vec![text.trim().parse()?] } else { Name::ALL.to_vec() };
+            for name in names {
+                if let Some(run) = runs.iter_mut().find(|run| run.choice.name == name) {
+                    run.is_named |= is_named;
+                    continue;
+                }
+                let choice = Choice { name, config: config.clone() };
+                runs.push(Run { machine: self.machine.fit(machine.clone(), &choice), choice, is_named });
             }
-        });
-        Ok(names.into_iter().map(|name| Choice { name, config: config.clone() }).collect())
+        }
+        Ok(runs)
     }
 }
 
-/// What comes of one policy. A task that it can never run is told in its row; settings that are wrong end the command.
-fn row(workload: &dyn Workload, machine: &Machine, choice: &Choice) -> Result<Row, Failure> {
-    match engine::simulate_with(workload, machine, choice, &mut ()) {
-        Ok(report) => Ok(Row::of(&report)),
-        Err(RunError::Config(error)) => Err(error.into()),
-        Err(error) => Ok(Row::failed(choice.name.name(), error.to_string())),
+/// One policy of the comparison.
+struct Run {
+    choice: Choice,
+    /// The machine, with the workers that the policy's settings count if nothing else was said about workers.
+    machine: Machine,
+    /// Whether it was asked for by its own name, and not as one of all.
+    is_named: bool,
+}
+
+impl Run {
+    /// What comes of it. Settings that are wrong end the command. A workload that is wrong for this policy, such as a group that does
+    /// not exist, does so if the policy was asked for by name, and is told in its row if all were.
+    fn row(&self, workload: &dyn Workload, machine: &Machine) -> Result<Row, Failure> {
+        let name = self.choice.name.name();
+        let row = match engine::simulate_with(workload, &self.machine, &self.choice, &mut ()) {
+            Ok(report) => Row::of(&report),
+            Err(RunError::Config(error)) => return Err(error.into()),
+            Err(error) if self.is_named => return Err(Failure::Usage(format!("policy {name}: {error}"))),
+            Err(error) => Row::failed(name, error.to_string()),
+        };
+        Ok(row.on(&self.machine.workers, machine))
+    }
+}
+
+/// A workload that no policy can run is wrong: the first of them says why.
+fn refuse_wrong_for_all(rows: &[Row]) -> Result<(), Failure> {
+    match rows.first() {
+        Some(Row { policy, error: Some(error), .. }) if rows.iter().all(|row| row.error.is_some()) => {
+            Err(Failure::Usage(format!("policy {policy}: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `ptosim convert`: any workload in any format.
 
+use super::files::Files;
 use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -61,6 +62,21 @@ enum Form {
     Other(&'static Target),
 }
 
+impl Form {
+    /// The files that are written: the output itself, or those in a folder of this name.
+    fn paths(&self, output: &Path) -> Vec<PathBuf> {
+        match self {
+            Form::Other(target) => target.files.iter().map(|(name, _)| file_of(output, name)).collect(),
+            Form::Native | Form::Binary => vec![output.to_owned()],
+        }
+    }
+}
+
+/// A file of an output: the output itself if it has no name of its own, else one in the folder.
+fn file_of(output: &Path, name: &str) -> PathBuf {
+    if name.is_empty() { output.to_owned() } else { output.join(name) }
+}
+
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let (Some(workload), Some(output), false) = (&args.workload, &args.output, args.list) else {
         print(&list())?;
@@ -68,6 +84,8 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     };
     let form = form(args.to.as_deref(), output)?;
     let machine = args.machine.load()?;
+    let read = args.machine.files(args.import.files(Files::default(), workload), &machine);
+    form.paths(output).iter().fold(read, |files, path| files.writes("OUT", Some(path))).check()?;
     let workload = args.import.open(workload, &machine)?;
     let mut lines = workload.notes();
     match form {
@@ -134,7 +152,7 @@ fn export(
     }
     let subject = Subject { program: &program, graph: &graph, machine, recording: recording.as_ref() };
     for (name, write_file) in target.files {
-        let path = if name.is_empty() { output.to_owned() } else { output.join(name) };
+        let path = file_of(output, name);
         if !name.is_empty() {
             std::fs::create_dir_all(output).map_err(|source| Output::error(&output.display().to_string(), source))?;
         }

@@ -2,7 +2,7 @@
 
 use super::{Ending, Failure, print};
 use ptosim::report::{Diff, Report, columns, group};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub struct Args {
     before: String,
     /// The later one
     after: String,
-    /// End with exit code 1 when a makespan grew by more than this, or a run no longer completes
+    /// End with exit code 1 when a makespan grew by more than this, or a run no longer completes or is missing
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     fail_over: Option<f64>,
 }
@@ -83,44 +83,86 @@ fn names(folder: &Path) -> Result<BTreeSet<String>, Failure> {
     Ok(names)
 }
 
+/// The results in a folder by name; a JSON file that is none is told and passed over.
+fn results(folder: &Path, skipped: &mut Vec<String>) -> Result<BTreeMap<String, Report>, Failure> {
+    let mut results = BTreeMap::new();
+    for name in names(folder)? {
+        match load(&folder.join(&name)) {
+            Ok(report) => _ = results.insert(name, report),
+            Err(error) => skipped.push(format!("skipped {error}")),
+        }
+    }
+    Ok(results)
+}
+
 fn folders(before: &Path, after: &Path, limit: Option<f64>) -> Result<Ending, Failure> {
-    let (old, new) = (names(before)?, names(after)?);
-    if old.intersection(&new).next().is_none() {
+    let mut skipped = Vec::new();
+    let (old, new) = (results(before, &mut skipped)?, results(after, &mut skipped)?);
+    let missing: Vec<&String> = old.keys().filter(|name| !new.contains_key(*name)).collect();
+    // With a limit, results that are gone are what it is to find; without one there is nothing to say.
+    if old.is_empty() || missing.len() == old.len() && limit.is_none() {
         let (before, after) = (before.display(), after.display());
-        return Err(Failure::Usage(format!("{before} and {after} have no result file of the same name")));
+        let mut lines = vec![format!("{before} and {after} have no result file of the same name")];
+        lines.extend(skipped);
+        return Err(Failure::Usage(lines.join("\n")));
     }
-    let mut rows = Vec::new();
-    let (mut slower, mut faster, mut over, mut logs) = (0, 0, 0, 0.0);
-    for name in old.intersection(&new) {
-        let (a, b) = (load(&before.join(name))?, load(&after.join(name))?);
-        let diff = Diff::new(&a, &b);
-        let slowdown = diff.slowdown();
-        slower += usize::from(slowdown > 0.0);
-        faster += usize::from(slowdown < 0.0);
-        logs += if slowdown.is_finite() && slowdown > -1.0 { slowdown.ln_1p() } else { 0.0 };
-        let is_over = limit.is_some_and(|limit| diff.exceeds(limit));
-        over += usize::from(is_over);
-        let words = diff.words();
-        let reason = words.get(1..).unwrap_or_default().join(" ");
-        let mark = if is_over { "over the limit" } else { "" };
-        let change = format!("{:+.2} %", 100.0 * slowdown);
-        rows.push(vec![name.clone(), group(a.makespan), group(b.makespan), change, mark.into(), reason]);
+    let mut summary = Summary::default();
+    for (name, a) in &old {
+        if let Some(b) = new.get(name) {
+            summary.add(name, &Diff::new(a, b), limit);
+        }
     }
-    let compared = rows.len();
-    let mut text = columns(&["result", "before", "after", "change", "", "why"], &rows);
-    let mean = 100.0 * (logs / compared as f64).exp_m1();
-    let _ = writeln!(
-        text,
-        "\n{compared} compared: {slower} slower, {faster} faster, {} the same; geometric mean {mean:+.2} %",
-        compared - slower - faster
-    );
-    let missing: Vec<&String> = old.difference(&new).collect();
-    for name in &missing {
-        let _ = writeln!(text, "only in {}: {name}", before.display());
-    }
-    for name in new.difference(&old) {
-        let _ = writeln!(text, "only in {}: {name}", after.display());
+    let mut text = summary.render();
+    let only = |folder: &Path, name: &String| format!("only in {}: {name}", folder.display());
+    let added = new.keys().filter(|name| !old.contains_key(*name));
+    for line in missing.iter().map(|name| only(before, name)).chain(added.map(|name| only(after, name))).chain(skipped)
+    {
+        let _ = writeln!(text, "{line}");
     }
     print(&text)?;
-    Ok(ending(over > 0 || limit.is_some() && !missing.is_empty()))
+    Ok(ending(summary.over > 0 || limit.is_some() && !missing.is_empty()))
+}
+
+/// Pairs of results, counted.
+#[derive(Default)]
+struct Summary {
+    rows: Vec<Vec<String>>,
+    slower: usize,
+    faster: usize,
+    same: usize,
+    over: usize,
+    /// Sum of the logarithms of all slowdowns.
+    logs: f64,
+}
+
+impl Summary {
+    fn add(&mut self, name: &str, diff: &Diff<'_>, limit: Option<f64>) {
+        let slowdown = diff.slowdown();
+        if diff.is_comparable() {
+            self.slower += usize::from(slowdown > 0.0);
+            self.faster += usize::from(slowdown < 0.0);
+            self.same += usize::from(slowdown == 0.0);
+            self.logs += if slowdown.is_finite() && slowdown > -1.0 { slowdown.ln_1p() } else { 0.0 };
+        }
+        let is_over = limit.is_some_and(|limit| diff.exceeds(limit));
+        self.over += usize::from(is_over);
+        let mark = if is_over { "over the limit" } else { "" };
+        let change = if diff.is_comparable() { format!("{:+.2} %", 100.0 * slowdown) } else { "–".into() };
+        let [before, after] = diff.makespans().map(group);
+        self.rows.push(vec![name.to_owned(), before, after, change, mark.into(), diff.reasons().join(" ")]);
+    }
+
+    fn render(&self) -> String {
+        let Summary { rows, slower, faster, same, .. } = self;
+        let (all, completed) = (rows.len(), slower + faster + same);
+        let mut text = columns(&["result", "before", "after", "change", "", "why"], rows);
+        let _ = write!(text, "\n{all} compared: {slower} slower, {faster} faster, {same} the same");
+        if completed < all {
+            let _ = write!(text, ", {} not completed", all - completed);
+        }
+        if completed > 0 {
+            let _ = write!(text, "; geometric mean {:+.2} %", 100.0 * (self.logs / completed as f64).exp_m1());
+        }
+        text + "\n"
+    }
 }

@@ -1,5 +1,6 @@
 //! `ptosim kernels`: what kernels cost when a trace does not say.
 
+use super::files::Files;
 use super::{Ending, Failure, MachineArgs, print};
 use ptosim::kernel::{Rule, Table, from_msprof};
 use ptosim::report::{Output, columns};
@@ -44,6 +45,8 @@ struct Import {
 impl Import {
     fn run(&self) -> Result<(), Failure> {
         let machine = self.machine.load()?;
+        let read = self.machine.files(Files::default().reads("the measured times", Some(&self.input)), &machine);
+        read.writes("--output", Some(&self.output)).check()?;
         let table = from_msprof(&self.input, machine.clock_mhz as f64)?;
         let mut output = Output::open(&self.output)?;
         output.write_all(table.as_bytes()).map_err(|source| Output::error(&self.output, source))?;

@@ -6,6 +6,7 @@ mod convert;
 #[cfg(target_os = "linux")]
 mod device;
 mod diff;
+mod files;
 mod generate;
 mod kernels;
 mod machines;
@@ -20,8 +21,10 @@ mod sweep;
 mod threads;
 
 use clap::{Parser, Subcommand};
-use ptosim::config::{ConfigError, Machine};
+use files::Files;
+use ptosim::config::{Builtin, ConfigError, Machine};
 use ptosim::engine::RunError;
+use ptosim::kernel::Table;
 use ptosim::policy::{Choice, Config};
 use ptosim::report::{Output, OutputError};
 use ptosim::sweep::SweepError;
@@ -180,6 +183,13 @@ impl MachineArgs {
         Ok(machine)
     }
 
+    /// The files it was loaded from.
+    fn files(&self, files: Files, machine: &Machine) -> Files {
+        let own = self.machine.as_deref().filter(|name| Builtin::find(name).is_none());
+        let is_built_in = Table::builtin_names().any(|name| name == machine.kernels);
+        files.reads("the machine file", own).reads("the kernel table", (!is_built_in).then_some(&machine.kernels))
+    }
+
     /// The machine for a policy: if nothing was said about workers but the policy's settings count some, it has those.
     fn fit(&self, machine: Machine, choice: &Choice) -> Machine {
         let is_told = self.machine.is_some() || self.settings.iter().any(|setting| setting.starts_with("workers."));
@@ -225,6 +235,14 @@ impl PolicyConfigArgs {
             (None, None) => Ok(Config::default()),
         }
     }
+
+    /// The files that may be read.
+    fn files(&self, files: Files) -> Files {
+        let group = self.process_group.as_deref().filter(|_| self.policy_config.is_none());
+        let places = group.map(Config::places_of_process_group).into_iter().flatten();
+        let files = files.reads("the policy configuration", self.policy_config.as_ref());
+        places.fold(files, |files, path| files.reads("the policy configuration", Some(path)))
+    }
 }
 
 /// Where the options about workloads that other programs wrote stand in a help text.
@@ -260,6 +278,12 @@ impl ImportArgs {
         };
         workload::open_with(spec, &options)
     }
+
+    /// The files that are read for a workload.
+    fn files(&self, files: Files, spec: &str) -> Files {
+        let files = files.reads_workload(spec).reads("the rules", self.rules.as_ref());
+        self.with.iter().fold(files, |files, path| files.reads("a file of --with", Some(path)))
+    }
 }
 
 /// Prints to standard output, with colours only where they are wanted.
@@ -269,14 +293,4 @@ fn print(text: &str) -> Result<(), OutputError> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|source| Output::error("standard output", source))
-}
-
-/// Refuses two options that write the same file; `files` are the options with their files.
-fn refuse_same_file(files: &[(&str, &str)]) -> Result<(), Failure> {
-    for (index, (option, path)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..index].iter().find(|(_, earlier)| earlier == path) {
-            return Err(Failure::Usage(format!("{other} and {option} both write {path}; give them different files")));
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,12 @@
 //! `ptosim report`: the page of a result that was written before.
 
 use super::diff::load;
+use super::files::Files;
 use super::{Ending, Failure};
 use ptosim::engine::BlockRow;
 use ptosim::engine::journal::{Names, Reader};
 use ptosim::id::{TaskId, TaskType, WorkerId};
-use ptosim::report::{Output, PackedPath, Recording, Timeline, write_html};
+use ptosim::report::{Output, PackedPath, Recording, Report, Timeline, write_html};
 use std::path::Path;
 
 /// Make a report from a result file
@@ -29,10 +30,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
+    let read = Files::default().reads("the result", Some(&args.result)).reads("the schedule", args.schedule.as_ref());
+    read.writes("--html", Some(&args.html)).check()?;
     let report = load(Path::new(&args.result))?;
     let mut output = Output::open(&args.html)?;
-    let workers = report.machine.workers.total();
-    let mut timeline = args.schedule.as_deref().map(|path| timeline(path, workers, report.finish)).transpose()?;
+    let mut timeline = args.schedule.as_deref().map(|path| timeline(path, &report)).transpose()?;
     let (path, names) = (&PackedPath::default(), &Names::default());
     let recording = timeline.as_mut().map(|timeline| Recording { timeline, path, names });
     write_html(&report, recording, &mut output).map_err(|source| Output::error(&args.html, source))?;
@@ -41,27 +43,58 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 }
 
 /// The blocks of a schedule; kernels and dependencies do not stand in it.
-fn timeline(path: &str, workers: u32, end: u64) -> Result<Timeline, Failure> {
+fn timeline(path: &str, report: &Report) -> Result<Timeline, Failure> {
+    let workers = report.machine.workers.total();
     let wrong = |line: u64, problem: String| Failure::Usage(format!("{path}:{line}: {problem}"));
     let mut reader = csv::Reader::from_path(path).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
     let (mut timeline, names) = (Timeline::new(), Names::default());
-    let mut free = vec![0; workers as usize];
+    let mut seen = vec![Seen::default(); workers as usize];
     for (index, row) in reader.deserialize::<[u64; 7]>().enumerate() {
         let line = index as u64 + 2;
         let [task, block, worker, submit, ready, start, end] =
             row.map_err(|error| wrong(line, format!("not a row of a schedule: {error}")))?;
-        let Some(free) = free.get_mut(worker as usize) else {
+        let Some(seen) = seen.get_mut(worker as usize) else {
             return Err(wrong(line, format!("worker {worker}: the machine of the result has {workers} workers")));
         };
-        if start < *free || end < start || ready > start || submit > ready {
+        if start < seen.end || end < start || ready > start || submit > ready {
             return Err(wrong(line, "times are out of order; give the schedule of the same run, unsorted".into()));
         }
-        *free = end;
+        *seen = Seen { blocks: seen.blocks + 1, end };
         let (task, worker, block) = (TaskId(task), WorkerId(worker as u32), block as u32);
         let row =
             BlockRow { task, block, worker, submit, ready, start, end, name: None, kernel: None, kind: TaskType::None };
         timeline.block(&row, &names);
     }
-    timeline.finished(end);
+    check(&seen, report).map_err(|problem| {
+        Failure::Usage(format!("{path}: {problem}; give the schedule of the run that wrote the result"))
+    })?;
+    timeline.finished(report.finish);
     Ok(timeline)
+}
+
+/// What a schedule says of a worker.
+#[derive(Clone, Default)]
+struct Seen {
+    blocks: u64,
+    end: u64,
+}
+
+/// Compares a schedule with the result; a MIX block has a row for each of its workers, and counts for each of them.
+fn check(seen: &[Seen], report: &Report) -> Result<(), String> {
+    let (here, there): (u64, u64) =
+        (seen.iter().map(|seen| seen.blocks).sum(), report.workers.iter().map(|worker| worker.blocks).sum());
+    if here != there {
+        return Err(format!("blocks of all workers: {here} here and {there} in the result"));
+    }
+    for (worker, seen) in report.workers.iter().zip(seen) {
+        if worker.blocks != seen.blocks {
+            let (id, here, there) = (worker.id.0, seen.blocks, worker.blocks);
+            return Err(format!("blocks of worker {id}: {here} here and {there} in the result"));
+        }
+    }
+    let end = seen.iter().map(|seen| seen.end).max().unwrap_or(0);
+    if end != report.makespan {
+        return Err(format!("the last block ends at cycle {end} here and at {} in the result", report.makespan));
+    }
+    Ok(())
 }

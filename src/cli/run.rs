@@ -1,10 +1,11 @@
 //! `ptosim run`: one workload on one machine, and its report.
 
+use super::files::Files;
 use super::observe;
 use super::progress::Progress;
 use super::reports::{ReportArgs, Reports};
 use super::threads::ThreadArgs;
-use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print, refuse_same_file};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use clap::ValueEnum;
 use ptosim::config::Machine;
 use ptosim::engine::journal::Names;
@@ -70,8 +71,10 @@ enum Engine {
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     args.check()?;
     let machine = args.machine.load()?;
+    args.check_files(&machine)?;
     let choice = args.policy.load(&machine)?;
     let machine = args.machine.fit(machine, &choice);
+    choice.check(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;
     let (mut report, names) = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
@@ -109,8 +112,14 @@ impl Args {
                 "--progress-cycles counts virtual cycles; on threads use --progress-seconds".into(),
             ));
         }
-        refuse_same_file(&self.files())?;
         self.reports.check()
+    }
+
+    /// Refuses to write what is read, and to write anything twice.
+    fn check_files(&self, machine: &Machine) -> Result<(), Failure> {
+        let read = self.import.files(Files::default(), &self.workload);
+        let read = self.policy.config.files(self.machine.files(read, machine));
+        self.files().into_iter().fold(read, |files, (option, path)| files.writes(option, Some(path))).check()
     }
 
     fn run_virtual(

@@ -1,5 +1,6 @@
 //! `ptosim size`: which window, heap, dependency pool and tensor map a program needs.
 
+use super::files::Files;
 use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use ptosim::report::Output;
@@ -51,7 +52,11 @@ fn percent(text: &str) -> Result<f64, String> {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
+    let read = args.import.files(Files::default(), &args.workload);
+    let read = args.policy.config.files(args.machine.files(read, &machine));
+    read.writes("--json", args.json.as_ref()).writes("--svg", args.svg.as_ref()).check()?;
     let choice = args.policy.load(&machine)?;
+    choice.check(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;
     let svg = args.svg.as_deref().map(Output::open).transpose()?;

@@ -1,10 +1,12 @@
 //! `ptosim sweep`: many runs, kept on disk as they come, and what they say.
 
+use super::files::Files;
 use super::size::{progress_bar, stop_on_interrupt};
 use super::{Ending, Failure, print};
 use ptosim::report::group;
-use ptosim::sweep::{self, MANY_RUNS, Plan, Shard, Spec, Store};
+use ptosim::sweep::{self, Key, MANY_RUNS, Plan, Shard, Spec, Store};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Run a workload over many settings, policies and workloads, and compare
@@ -84,10 +86,11 @@ fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
             "{path}: a sweep of {points} runs; --yes starts it, samples = 1000 draws some of them"
         )));
     }
+    let out = args.out.clone().unwrap_or_else(|| path.trim_end_matches(".toml").to_owned());
+    check_files(path, &spec, &out)?;
     let stop = stop_on_interrupt()?;
     let plan = Plan::new(spec)?;
     let identities = plan.identities();
-    let out = args.out.clone().unwrap_or_else(|| path.trim_end_matches(".toml").to_owned());
     let mut store = Store::open(&out, &plan, &identities)?;
     let missing = plan.missing(&identities, args.shard, &store.done());
     let bar = progress_bar();
@@ -108,6 +111,24 @@ fn all(args: &Args, path: &str) -> Result<Ending, Failure> {
     let (left, of) = (group(left as u64), group(missing.len() as u64));
     print(&format!("stopped before the end: {left} of {of} runs were not made; start it again to go on\n"))?;
     Ok(Ending::Bad)
+}
+
+/// Refuses a folder in which a file of the specification would be replaced by one of the results.
+fn check_files(path: &str, spec: &Spec, out: &str) -> Result<(), Failure> {
+    let mut files = Files::default()
+        .reads("the specification", Some(path))
+        .reads("the policy configuration", spec.policy_config.as_ref());
+    for axis in &spec.axes {
+        for value in &axis.values {
+            files = match axis.key {
+                Key::Workload => files.reads_workload(value),
+                Key::Machine => files.reads("the machine file", Some(value)),
+                _ => files,
+            };
+        }
+    }
+    let written = sweep::FILES.iter().map(|name| Path::new(out).join(name));
+    written.fold(files, |files, path| files.writes("--out", Some(path))).check()
 }
 
 fn merge(spec: &str, folders: &[String], out: &str) -> Result<Ending, Failure> {

@@ -7,6 +7,7 @@ use super::{Name, bmf, cyber, orleans, ray};
 use crate::config::{ConfigError, Machine};
 use crate::nearest::nearest;
 use serde::Deserialize;
+use std::ops::Range;
 use std::path::Path;
 
 /// Settings of all policies; every one has a default.
@@ -22,6 +23,8 @@ pub struct Config {
     pub bmf: bmf::Config,
     /// Of `ray`.
     pub ray: ray::Config,
+    /// The file it was read from, for messages.
+    pub origin: Option<String>,
 }
 
 /// `[policy]`.
@@ -66,17 +69,19 @@ impl Config {
     /// When it cannot be read, or a key or value is wrong; the message names file, line and remedy.
     pub fn load(path: &str, machine: &Machine) -> Result<Config, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
+        let text = text.trim_start_matches('\u{feff}');
+        let origin = Some(path.to_owned());
         let of = |name| PolicyTable { name: Some(name), ..PolicyTable::default() };
         match Path::new(path).extension().and_then(|extension| extension.to_str()) {
             Some("conf") => {
-                let scheduler_conf = cyber::Conf::from_proto(&text, path)?;
-                Ok(Config { policy: of(cyber_name(&scheduler_conf)), scheduler_conf, ..Config::default() })
+                let scheduler_conf = cyber::Conf::from_proto(text, path)?;
+                Ok(Config { policy: of(cyber_name(&scheduler_conf)), scheduler_conf, origin, ..Config::default() })
             }
             Some("json") => {
-                let bmf = bmf::Config::from_graph_json(&text, path, machine.clock_mhz)?;
-                Ok(Config { policy: of(Name::Bmf), bmf, ..Config::default() })
+                let bmf = bmf::Config::from_graph_json(text, path, machine.clock_mhz)?;
+                Ok(Config { policy: of(Name::Bmf), bmf, origin, ..Config::default() })
             }
-            _ => Config::parse(&text, path),
+            _ => Config::parse(text, path),
         }
     }
 
@@ -86,7 +91,7 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn of_process_group(group: &str, folder: &Path, machine: &Machine) -> Result<Config, ConfigError> {
-        let names = [format!("conf/{group}.conf"), format!("cyber/conf/{group}.conf")];
+        let names = Config::places_of_process_group(group);
         if let Some(path) = names.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
             return Config::load(&path.to_string_lossy(), machine);
         }
@@ -95,6 +100,12 @@ impl Config {
         let policy = PolicyTable { name: Some(Name::CyberClassic), ..PolicyTable::default() };
         let scheduler_conf = cyber::Conf { missing, ..cyber::Conf::default() };
         Ok(Config { policy, scheduler_conf, ..Config::default() })
+    }
+
+    /// The files in which the settings of a process group of Cyber are looked for, in this order.
+    #[must_use]
+    pub fn places_of_process_group(group: &str) -> [String; 2] {
+        [format!("conf/{group}.conf"), format!("cyber/conf/{group}.conf")]
     }
 
     /// Reads the text of a TOML file; `origin` is its name, for messages.
@@ -113,17 +124,34 @@ impl Config {
         let Plain { bmf, ray } = toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start).min(text.len());
             let line = text[..offset].matches('\n').count() + 1;
-            ConfigError::Setting(format!("{origin}:{line}: {}", explain(error.message())))
+            let told = explain_value(text, error.span(), error.message()).unwrap_or_else(|| explain(error.message()));
+            ConfigError::Setting(format!("{origin}:{line}: {told}"))
         })?;
+        let scheduler_conf = cyber::Conf::from_toml(text, origin)?;
+        let mut policy = policy_table(&document, origin)?;
+        if scheduler_conf.policy.is_some() {
+            policy.name = policy.name.or(Some(cyber_name(&scheduler_conf)));
+        }
         let config = Config {
-            policy: policy_table(&document, origin)?,
-            scheduler_conf: cyber::Conf::from_toml(text, origin)?,
+            policy,
+            scheduler_conf,
             orleans: orleans::Config::from_toml(text, origin)?,
             bmf,
             ray,
+            origin: Some(origin.to_owned()),
         };
-        config.bmf.validate()?;
+        config.bmf.validate().map_err(|error| config.name_file(error))?;
         Ok(config)
+    }
+
+    /// A mistake in the settings with the file they come from, unless it is named already.
+    pub(super) fn name_file(&self, error: ConfigError) -> ConfigError {
+        match (error, &self.origin) {
+            (ConfigError::Setting(message), Some(origin)) if !message.starts_with(origin.as_str()) => {
+                ConfigError::Setting(format!("{origin}: {message}"))
+            }
+            (error, _) => error,
+        }
     }
 }
 
@@ -156,6 +184,22 @@ const MACHINE_TABLES: [(&str, &str); 3] = [
     ("pto", "sizes and rules are set in the machine file, such as --set limits.window=1024"),
     ("cost", "costs are set in the machine file, such as --set cost.preset=low"),
 ];
+
+/// A value of the wrong kind with its key, if the key stands right before it.
+fn explain_value(text: &str, span: Option<Range<usize>>, message: &str) -> Option<String> {
+    let expected = message.trim().strip_prefix("invalid ")?.rsplit_once("expected ")?.1;
+    let span = span?;
+    let before = text.get(..span.start)?.trim_end().strip_suffix('=')?.trim_end();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let key = &before[before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1)..];
+    let wanted = match expected {
+        "u64" | "usize" => "a whole number from 0".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX),
+        other => other.to_owned(),
+    };
+    (!key.is_empty()).then(|| format!("`{key}` = {}: must be {wanted}", text[span].trim()))
+}
 
 /// A message in our words: an unknown key with the nearest known one.
 fn explain(message: &str) -> String {
@@ -195,5 +239,38 @@ mod tests {
         assert_eq!(refused("[orlens]\n"), "p.toml:1: unknown field `orlens`; did you mean `orleans`?");
         assert!(refused("\n[pto]\nready = 7\n").starts_with("p.toml:2: [pto] is not of a policy"));
         assert!(refused("[policy\n").starts_with("p.toml:1: "));
+        let told = refused("[bmf.nodes.0]\nqueue_length_limit = -1\n");
+        assert_eq!(told, "p.toml:2: `queue_length_limit` = -1: must be a whole number from 0");
+        let told = refused("[bmf]\nnodes = { 0 = { scheduler = \"one\" } }\n");
+        assert_eq!(told, "p.toml:2: `scheduler` = \"one\": must be a whole number from 0 to 4294967295");
+        let told = refused("[bmf.nodes.0]\nqueue_length_limit = 0\n");
+        assert!(told.starts_with("p.toml: bmf.nodes.0.queue_length_limit = 0: "), "{told}");
+    }
+
+    #[test]
+    fn a_table_of_cyber_chooses_its_scheduler_unless_another_policy_is_named() {
+        let name = |text: &str| Config::parse(text, "p.toml").expect("it is right").policy.name;
+        let table = |policy: &str| format!("[scheduler_conf]\npolicy = \"{policy}\"\n");
+        assert_eq!(name(&table("choreography")), Some(Name::CyberChoreography));
+        assert_eq!(name(&table("classic")), Some(Name::CyberClassic));
+        assert_eq!(name(&table("foo")), Some(Name::CyberClassic));
+        assert_eq!(name(&format!("[policy]\nname = \"lifo\"\n{}", table("choreography"))), Some(Name::Lifo));
+        assert_eq!(name("[scheduler_conf]\nroutine_num = 7\n"), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over_in_every_form() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (file, text) in [
+            ("a.conf", "scheduler_conf { policy: \"choreography\" }\n"),
+            ("a.json", "{\"nodes\":[{\"id\":0}]}"),
+            ("a.toml", "[policy]\nname = \"ray\"\n"),
+        ] {
+            let path = folder.path().join(file);
+            std::fs::write(&path, format!("\u{feff}{text}")).expect("room on the disk");
+            let path = path.to_str().expect("a plain path");
+            let config = Config::load(path, &Machine::default()).unwrap_or_else(|error| panic!("{error}"));
+            assert!(config.policy.name.is_some(), "{file}");
+        }
     }
 }

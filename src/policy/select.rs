@@ -97,7 +97,10 @@ impl FromStr for Name {
         if let Some(known) = Name::ALL.into_iter().find(|name| name.name() == text) {
             return Ok(known);
         }
-        let hint = nearest(text, names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        // The name of a family is no slip: the first of it is meant.
+        let of_family = || names().find(|name| name.split('_').next() == Some(text));
+        let hint =
+            nearest(text, names()).or_else(of_family).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         let names = names().collect::<Vec<_>>().join(", ");
         Err(ConfigError::Setting(format!("unknown policy `{text}`{hint} (the policies are {names})")))
     }
@@ -160,6 +163,7 @@ impl Choice {
             Name::Ray => ray.epoch_micros().map(drop),
             _ => Ok(()),
         }
+        .map_err(|error| self.config.name_file(error))
     }
 }
 
@@ -174,5 +178,7 @@ mod tests {
         }
         let error = "predictiv".parse::<Name>().expect_err("there is no such policy").to_string();
         assert!(error.starts_with("unknown policy `predictiv`; did you mean `predictive`?"), "{error}");
+        let error = "cyber".parse::<Name>().expect_err("there is no such policy").to_string();
+        assert!(error.starts_with("unknown policy `cyber`; did you mean `cyber_classic`?"), "{error}");
     }
 }

@@ -197,6 +197,28 @@ fn field_value(field: &Field, node: &Node) -> Result<Value, Mistake> {
     }
 }
 
+/// What is wrong with a table that was filled from JSON: mostly a number beyond its range, whose field and line are looked for.
+pub fn explain(node: &Node, name: &str, error: &serde_json::Error, origin: &str) -> ConfigError {
+    let message = error.to_string();
+    let number = message.split('`').nth(1).and_then(|text| text.parse::<i64>().ok());
+    ConfigError::Setting(match number.and_then(|number| field_of(node, number)) {
+        Some((line, field)) => format!("{origin}:{line}: {name}: `{field}`: {message}"),
+        None => format!("{origin}:{}: {name}: {message}", node.line),
+    })
+}
+
+/// The first field with this number, and its line.
+fn field_of(node: &Node, number: i64) -> Option<(usize, &str)> {
+    match &node.tree {
+        Tree::Table(fields) => fields.iter().find_map(|(name, value)| match value.tree {
+            Tree::Number(found) if found == number => Some((value.line, name.as_str())),
+            _ => field_of(value, number),
+        }),
+        Tree::List(values) => values.iter().find_map(|value| field_of(value, number)),
+        Tree::Text(_) | Tree::Number(_) | Tree::Flag(_) => None,
+    }
+}
+
 fn list_value(list: &[Node], value: impl Fn(&Node) -> Result<Value, Mistake>) -> Result<Value, Mistake> {
     list.iter().map(value).collect::<Result<Vec<_>, _>>().map(Value::Array)
 }

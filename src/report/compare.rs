@@ -1,11 +1,12 @@
 //! The same workload under several policies, side by side: values, a table, and in words which wins and why.
 
 use super::table::{numbers, plain};
-use super::words::{about, count, group, list};
+use super::words::{about, count, group, list, short};
 use super::{Accounts, Latency, Outcome, Report, wrap};
-use crate::config::Machine;
+use crate::config::{Machine, Workers};
 use crate::id::WorkerType;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What a comparison has to tell. Serialises to the `--json` form.
@@ -30,6 +31,9 @@ pub struct Comparison {
 pub struct Row {
     /// Its name.
     pub policy: String,
+    /// The workers it runs on, where its settings count them and they are not those of the machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workers: Option<Workers>,
     /// Why it could not run the workload at all.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
@@ -85,12 +89,18 @@ impl Row {
     /// The row of a run.
     #[must_use]
     pub fn of(report: &Report) -> Row {
-        Row { policy: report.policy.clone(), error: None, result: Some(Figures::of(report)) }
+        Row { policy: report.policy.clone(), workers: None, error: None, result: Some(Figures::of(report)) }
     }
 
     /// The row of a policy that could not run the workload.
     pub fn failed(policy: &str, error: String) -> Row {
-        Row { policy: policy.into(), error: Some(error), result: None }
+        Row { policy: policy.into(), workers: None, error: Some(error), result: None }
+    }
+
+    /// The row with a word about its workers, if they are not those of the machine of the others.
+    #[must_use]
+    pub fn on(self, workers: &Workers, machine: &Machine) -> Row {
+        Row { workers: (*workers != machine.workers).then(|| workers.clone()), ..self }
     }
 
     /// Whether every task was completed.
@@ -129,6 +139,25 @@ impl Figures {
             counters: report.policy_report.clone(),
         }
     }
+
+    fn of_type(&self, kind: WorkerType) -> Option<&TypeFigures> {
+        self.types.iter().find(|of| of.kind == kind)
+    }
+}
+
+/// Workers by type: `24 CUBE and 48 VECTOR`.
+fn in_words(workers: &Workers) -> String {
+    let kinds = WorkerType::ALL.into_iter().map(|kind| (kind, workers.count(kind))).filter(|(_, number)| *number > 0);
+    list(&kinds.map(|(kind, number)| format!("{number} {kind}")).collect::<Vec<_>>())
+}
+
+/// Tells which policies run on other workers than the rest, because a comparison of their makespans means less then.
+fn other_workers(rows: &[Row], machine: &Machine) -> Option<String> {
+    let others = rows.iter().filter_map(|row| Some(format!("{} on {}", row.policy, in_words(row.workers.as_ref()?))));
+    let others: Vec<String> = others.collect();
+    let rest =
+        if others.len() < rows.len() { format!("; the rest on {}", in_words(&machine.workers)) } else { String::new() };
+    (!others.is_empty()).then(|| format!("Workers differ where settings count them: {}{rest}.", list(&others)))
 }
 
 /// Jain's index of some numbers; 1 when all are 0.
@@ -142,7 +171,8 @@ impl Comparison {
     /// Puts rows together and finds the winner.
     #[must_use]
     pub fn new(workload: String, machine: &Machine, policies: Vec<Row>) -> Comparison {
-        let verdict = verdict(&policies);
+        let verdict = [Some(verdict(&policies)), other_workers(&policies, machine)].into_iter().flatten();
+        let verdict = verdict.collect::<Vec<_>>().join(" ");
         let format = "ptosim-comparison".into();
         Comparison { format, version: 1, workload, machine: machine.clone(), policies, verdict }
     }
@@ -156,8 +186,8 @@ impl Comparison {
     /// The text people read, in lines of about `width` characters.
     #[must_use]
     pub fn render(&self, width: usize) -> String {
-        let mut text =
-            format!("{} on {}, {}\n\n", self.workload, self.machine.name, count_policies(self.policies.len()));
+        let workload = short(&self.workload);
+        let mut text = format!("{workload} on {}, {}\n\n", self.machine.name, count_policies(self.policies.len()));
         text += &self.table();
         for row in &self.policies {
             if let Some(error) = &row.error {
@@ -169,7 +199,9 @@ impl Comparison {
     }
 
     fn kinds(&self) -> Vec<WorkerType> {
-        WorkerType::ALL.into_iter().filter(|&kind| self.machine.workers.count(kind) > 0).collect()
+        let others = self.policies.iter().filter_map(|row| row.workers.as_ref());
+        let workers: Vec<&Workers> = std::iter::once(&self.machine.workers).chain(others).collect();
+        WorkerType::ALL.into_iter().filter(|&kind| workers.iter().any(|of| of.count(kind) > 0)).collect()
     }
 
     fn table(&self) -> String {
@@ -178,7 +210,7 @@ impl Comparison {
         header.extend(["wait p50", "wait p99", "wait max", "fairness", "counters"].map(str::to_owned));
         let mut table = plain(&header.iter().map(String::as_str).collect::<Vec<_>>());
         for row in &self.policies {
-            table.add_row(row.cells(header.len()));
+            table.add_row(row.cells(&self.kinds(), header.len()));
         }
         let last = header.len() - 1;
         let Some(mut table) = numbers(table) else { return String::new() };
@@ -190,7 +222,8 @@ impl Comparison {
         table.trim_fmt() + "\n"
     }
 
-    /// Rows of comma-separated values under a header.
+    /// Rows of comma-separated values under a header. Behind the figures that all have, every counter of any of the policies has a
+    /// column, which is empty for the others.
     ///
     /// # Errors
     /// Those of `writer`.
@@ -200,22 +233,30 @@ impl Comparison {
         let mut header: Vec<String> =
             ["policy", "outcome", "makespan", "lower_bound", "ratio"].map(str::to_owned).into();
         header.extend(kinds.iter().map(|kind| format!("utilisation_{}", kind.name().to_lowercase())));
-        header.extend(["wait_p50", "wait_p99", "wait_max", "fairness", "error"].map(str::to_owned));
+        header.extend(["wait_p50", "wait_p99", "wait_max", "fairness", "error", "workers"].map(str::to_owned));
+        let counters: BTreeSet<&String> = self.policies.iter().flat_map(Row::counters).map(|(name, _)| name).collect();
+        let first_counter = header.len();
+        header.extend(counters.iter().map(|name| format!("counter_{name}")));
         csv.write_record(&header)?;
         for row in &self.policies {
             let mut record = vec![row.policy.clone()];
             if let Some(of) = &row.result {
                 record.extend([word(of.outcome).into(), of.makespan.to_string(), of.lower_bound.to_string()]);
                 record.push(if row.is_good() { format!("{:.6}", of.ratio) } else { String::new() });
-                record.extend(of.types.iter().map(|of| format!("{:.6}", of.utilisation)));
+                let utilisation =
+                    |&kind| of.of_type(kind).map(|of| format!("{:.6}", of.utilisation)).unwrap_or_default();
+                record.extend(kinds.iter().map(utilisation));
                 let Latency { p50, p99, max, .. } = of.ready_to_start;
                 record.extend([p50, p99, max].map(|cycles| cycles.to_string()));
                 record.extend([format!("{:.6}", of.fairness), String::new()]);
             } else {
                 record.push("error".into());
-                record.resize(header.len() - 1, String::new());
+                record.resize(first_counter - 2, String::new());
                 record.push(row.error.clone().unwrap_or_default());
             }
+            record.push(in_words(row.workers.as_ref().unwrap_or(&self.machine.workers)));
+            let counter = |name: &&String| row.counters().find(|(own, _)| own == name).map(|(_, number)| number);
+            record.extend(counters.iter().map(|name| counter(name).map_or(String::new(), |number| number.to_string())));
             csv.write_record(&record)?;
         }
         csv.flush()
@@ -223,13 +264,20 @@ impl Comparison {
 }
 
 impl Row {
-    fn cells(&self, width: usize) -> Vec<String> {
+    /// The plain numbers among the policy's counters.
+    fn counters(&self) -> impl Iterator<Item = (&String, u64)> {
+        let counters = self.result.as_ref().and_then(|figures| figures.counters.as_object());
+        counters.into_iter().flatten().filter_map(|(name, value)| value.as_u64().map(|number| (name, number)))
+    }
+
+    fn cells(&self, kinds: &[WorkerType], width: usize) -> Vec<String> {
         let mut cells = vec![self.policy.clone()];
         if let Some(of) = &self.result {
             // What a run left undone makes its makespan short: no ratio tells how good it is.
             let ratio = if self.is_good() { format!("{:.3}", of.ratio) } else { "–".into() };
             cells.extend([word(of.outcome).into(), group(of.makespan), ratio]);
-            cells.extend(of.types.iter().map(|of| format!("{:.1} %", of.utilisation * 100.0)));
+            let utilisation = |of: &TypeFigures| format!("{:.1} %", of.utilisation * 100.0);
+            cells.extend(kinds.iter().map(|&kind| of.of_type(kind).map_or("–".into(), utilisation)));
             let Latency { p50, p99, max, .. } = of.ready_to_start;
             cells.extend([p50, p99, max].map(group));
             cells.extend([format!("{:.3}", of.fairness), counters(&of.counters)]);
@@ -263,17 +311,18 @@ fn count_policies(number: usize) -> String {
 
 /// Which policy wins, by how much, and what its workers do less of.
 fn verdict(rows: &[Row]) -> String {
-    let mut finished: Vec<(&str, &Figures)> =
-        rows.iter().filter_map(|row| row.completed().map(|figures| (row.policy.as_str(), figures))).collect();
+    let mut finished: Vec<(&Row, &Figures)> =
+        rows.iter().filter_map(|row| row.completed().map(|figures| (row, figures))).collect();
     finished.sort_by_key(|(_, figures)| figures.makespan);
-    let Some(&(winner, best)) = finished.first() else {
+    let Some(&(first_row, best)) = finished.first() else {
         return "No policy completed every task.".into();
     };
+    let winner = &first_row.policy;
     let mut sentences = Vec::new();
     let first: Vec<String> = finished
         .iter()
         .take_while(|(_, figures)| figures.makespan == best.makespan)
-        .map(|(name, _)| (*name).to_owned())
+        .map(|(row, _)| row.policy.clone())
         .collect();
     let cycles = count(best.makespan, "cycle");
     if first.len() == finished.len() && first.len() > 1 {
@@ -283,10 +332,12 @@ fn verdict(rows: &[Row]) -> String {
     } else {
         sentences.push(format!("{} share the first place with {cycles}.", list(&first)));
     }
-    let rival = finished.iter().find(|(name, of)| *name == "pto" && of.makespan > best.makespan);
-    let rival = rival.or_else(|| finished.iter().rev().find(|(_, of)| of.makespan > best.makespan));
+    // Cycles of other workers are no reason.
+    let is_rival = |(row, of): &&(&Row, &Figures)| of.makespan > best.makespan && row.workers == first_row.workers;
+    let rival = finished.iter().filter(is_rival).find(|(row, _)| row.policy == "pto");
+    let rival = rival.or_else(|| finished.iter().rev().find(is_rival));
     if let Some(&(other, figures)) = rival {
-        sentences.push(reason(winner, best, other, figures));
+        sentences.push(reason(winner, best, &other.policy, figures));
     }
     if best.makespan == best.lower_bound {
         sentences.push("That is the lower bound: no policy can be better on this machine.".into());

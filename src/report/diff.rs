@@ -2,7 +2,7 @@
 
 use super::table::columns;
 use super::words::{count, duration, group, list, percent, share, short};
-use super::{Outcome, Report};
+use super::{Deadlock, Outcome, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -24,6 +24,12 @@ impl<'a> Diff<'a> {
         Diff { before, after }
     }
 
+    /// The makespans, before and after.
+    #[must_use]
+    pub fn makespans(&self) -> [u64; 2] {
+        [self.before.makespan, self.after.makespan]
+    }
+
     /// How much longer the later run takes, as a part of the earlier: 0.02 is 2 % slower, negative is faster.
     #[must_use]
     pub fn slowdown(&self) -> f64 {
@@ -34,11 +40,18 @@ impl<'a> Diff<'a> {
         }
     }
 
+    /// Whether both runs completed, so that one can be slower than the other: what is left undone takes no time.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        self.before.outcome == Outcome::Completed && self.after.outcome == Outcome::Completed
+    }
+
     /// Whether the later run is slower by more than `limit`, or does not complete although the earlier one did.
     #[must_use]
     pub fn exceeds(&self, limit: f64) -> bool {
         let is_worse = self.before.outcome == Outcome::Completed && self.after.outcome != Outcome::Completed;
-        is_worse || self.slowdown() > limit
+        let is_same = self.before.outcome == self.after.outcome;
+        is_worse || is_same && self.slowdown() > limit
     }
 
     /// The whole comparison, for people.
@@ -59,17 +72,29 @@ impl<'a> Diff<'a> {
         text
     }
 
-    /// The change of the makespan and what it comes from.
+    /// How the runs ended if one did not complete, the change of the makespan, and what it comes from.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec![self.headline()];
+        let mut words = self.endings();
+        words.push(self.headline());
+        words.extend(self.changes());
+        words
+    }
+
+    /// The same without the change of the makespan, for tables that show it as a number.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let mut words = self.endings();
+        words.extend(self.changes());
+        words
+    }
+
+    /// What is different, and where that shows.
+    fn changes(&self) -> Vec<String> {
+        let mut words = Vec::new();
         if self.before.workload != self.after.workload {
-            let (before, after) = (&self.before.workload, &self.after.workload);
+            let (before, after) = (short(&self.before.workload), short(&self.after.workload));
             words.push(format!("The workloads differ: {before} before, {after} after."));
-        }
-        if self.before.outcome != self.after.outcome {
-            let (before, after) = (outcome(self.before.outcome), outcome(self.after.outcome));
-            words.push(format!("It {before} before and {after} now."));
         }
         let settings: Vec<String> =
             self.settings().iter().take(4).map(|row| format!("{} from {} to {}", row[0], row[1], row[2])).collect();
@@ -80,8 +105,36 @@ impl<'a> Diff<'a> {
         words
     }
 
+    /// How the runs ended, unless both completed.
+    fn endings(&self) -> Vec<String> {
+        if self.is_comparable() {
+            return Vec::new();
+        }
+        let (before, after) = (outcome(self.before.outcome), outcome(self.after.outcome));
+        let mut words = if self.before.outcome == self.after.outcome {
+            vec![format!("Both {after}.")]
+        } else {
+            vec![format!("It {before} before and {after} now.")]
+        };
+        let full = |report: &Report| report.deadlock.as_ref().map(what_is_full);
+        match (full(self.before), full(self.after)) {
+            (Some(before), Some(after)) if before == after => {
+                words.push(format!("They are stuck on the same: {after}."));
+            }
+            (Some(before), Some(after)) => words.push(format!("Stuck on {before} before, and on {after} now.")),
+            (None, Some(after)) => words.push(format!("It is stuck on {after}.")),
+            (Some(before), None) => words.push(format!("It was stuck on {before}.")),
+            (None, None) => {}
+        }
+        words
+    }
+
     fn headline(&self) -> String {
         let (before, after) = (self.before.makespan, self.after.makespan);
+        if !self.is_comparable() {
+            let (before, after) = (group(before), group(after));
+            return format!("The last block ended at cycle {before} before and at cycle {after} now.");
+        }
         let time = duration(before.abs_diff(after), self.after.machine.clock_mhz);
         let part = percent(share(before.abs_diff(after), before));
         let cycles = count(before.abs_diff(after), "cycle");
@@ -94,6 +147,9 @@ impl<'a> Diff<'a> {
 
     /// Where the larger part of the change lies: on the critical path if both results have one, else in the accounts.
     fn cause(&self) -> Option<String> {
+        if !self.is_comparable() {
+            return None;
+        }
         let is_slower = match self.before.makespan.cmp(&self.after.makespan) {
             std::cmp::Ordering::Equal => return None,
             order => order == std::cmp::Ordering::Less,
@@ -182,6 +238,18 @@ impl<'a> Diff<'a> {
             row[0] = short(&row[0]);
         }
         rows
+    }
+}
+
+/// What a deadlock waits for.
+fn what_is_full(deadlock: &Deadlock) -> String {
+    let ring = deadlock.ring;
+    match deadlock.resource.as_str() {
+        "window" => format!("the window of ring {ring}"),
+        "heap" => format!("the heap of ring {ring}"),
+        "deps" => format!("the dependency entries of ring {ring}"),
+        "tensors" => "the tensor-map entries".into(),
+        other => format!("the {other}"),
     }
 }
 
@@ -327,6 +395,22 @@ mod tests {
         let (before, after) = (sample::waits_for_dependencies(), sample::deadlock());
         let diff = Diff::new(&before, &after);
         assert!(diff.exceeds(10.0) && !Diff::new(&after, &before).exceeds(0.0));
-        assert!(diff.words().join(" ").contains("It completed before and ended in a deadlock now."));
+        let told = diff.words().join(" ");
+        let wanted = "It completed before and ended in a deadlock now. It is stuck on the window of ring 1. The last block ended";
+        assert!(told.starts_with(wanted) && !told.contains("aster by"), "{told}");
+    }
+
+    #[test]
+    fn two_deadlocks_are_told_with_what_they_are_stuck_on() {
+        let before = sample::deadlock();
+        let mut after = before.clone();
+        let told = |after: &Report| Diff::new(&before, after).words().join(" ");
+        let same = "Both ended in a deadlock. They are stuck on the same: the window of ring 1.";
+        assert!(told(&after).starts_with(same), "{}", told(&after));
+        if let Some(deadlock) = &mut after.deadlock {
+            deadlock.resource = "heap".into();
+        }
+        let other = "Stuck on the window of ring 1 before, and on the heap of ring 1 now.";
+        assert!(told(&after).contains(other), "{}", told(&after));
     }
 }

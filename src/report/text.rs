@@ -52,7 +52,7 @@ pub fn render(report: &Report, width: usize) -> String {
 fn headline(report: &Report) -> String {
     let Report { workload, policy, engine, .. } = report;
     let machine = &report.machine;
-    let place = format!("{workload} on {}:", machine.name);
+    let place = format!("{} on {}:", short(workload), machine.name);
     let end = match report.outcome {
         Outcome::Completed => "completed".green().bold().to_string(),
         Outcome::Deadlock => "deadlock".red().bold().to_string(),

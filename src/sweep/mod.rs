@@ -18,12 +18,13 @@ mod spec;
 mod store;
 mod summary;
 
+pub use axis::Key;
 pub use page::page;
 pub use plan::{Plan, Shard};
 pub use row::{Row, write_csv};
 pub use run::run;
 pub use spec::Spec;
-pub use store::{Store, merge};
+pub use store::{FILES, Store, merge};
 pub use summary::{Best, Effect, Summary, render, summarize};
 
 use crate::config::ConfigError;

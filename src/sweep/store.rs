@@ -15,6 +15,11 @@ use std::path::{Path, PathBuf};
 
 const JSON: &str = "results.jsonl";
 const CSV: &str = "results.csv";
+const SUMMARY: &str = "summary.txt";
+const PAGE: &str = "report.html";
+
+/// The files in the folder of a sweep.
+pub const FILES: [&str; 4] = [JSON, CSV, SUMMARY, PAGE];
 
 /// The results of a sweep in a folder.
 pub struct Store {
@@ -140,8 +145,8 @@ pub(super) fn write_all(
     fs::create_dir_all(folder).map_err(|error| output(folder, error))?;
     rewrite(&folder.join(JSON), |writer| rows.iter().try_for_each(|row| writer.write_all(row.line().as_bytes())))?;
     rewrite(&folder.join(CSV), |writer| write_csv(rows.iter(), keys, writer))?;
-    rewrite(&folder.join("summary.txt"), |writer| writer.write_all(summary.as_bytes()))?;
-    rewrite(&folder.join("report.html"), |writer| writer.write_all(page.as_bytes()))?;
+    rewrite(&folder.join(SUMMARY), |writer| writer.write_all(summary.as_bytes()))?;
+    rewrite(&folder.join(PAGE), |writer| writer.write_all(page.as_bytes()))?;
     Ok(())
 }
 

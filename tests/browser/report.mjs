@@ -134,6 +134,27 @@ await test("keys, buttons and the wheel zoom and move", async (open) => {
   assert.ok((await span()).from > after.from, "dragging to the left shows what comes later");
 });
 
+await test("the axis names whole cycles, each once, however near it is", async (open) => {
+  const { page } = await open("plain");
+  const { ticks, end } = await page.evaluate(() => {
+    const { view } = window.ptosim;
+    const { end } = view.data;
+    const ticks = [];
+    const look = (from, to) => { view.view = { from, to }; ticks.push(view.ticks()); };
+    look(0, 5);
+    for (let span = end; span >= 1; span /= 3) look(end - span, end);
+    // A view far behind the beginning of a long run.
+    for (let span = 1e9; span >= 1; span /= 7) look(123456789000, 123456789000 + span);
+    return { ticks, end };
+  });
+  assert.deepEqual(ticks[0].map(([tick]) => tick), [0, 1, 2, 3, 4, 5]);
+  for (const list of ticks) {
+    const texts = list.map(([, text]) => text);
+    assert.equal(new Set(texts).size, texts.length, texts.join(" "));
+    assert.ok(list.every(([tick]) => Number.isInteger(tick)), `${end}: ${texts.join(" ")}`);
+  }
+});
+
 await test("a click shows producers and consumers, and they lead on", async (open) => {
   const { page } = await open("plain");
   const target = await page.evaluate(() => {

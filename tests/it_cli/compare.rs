@@ -46,17 +46,91 @@ fn json_and_csv_hold_every_policy_once_and_are_the_same_every_time() {
     assert_eq!(csv.lines().count(), rows.len() + 1);
     assert!(csv.starts_with("policy,outcome,makespan,lower_bound,ratio,utilisation_vector,wait_p50"), "{csv}");
     assert!(csv.contains("\npto,completed,70,60,1.166667,0.821429,0,20,20,0.954874,"), "{csv}");
+    // Every counter has a column of its own, empty for policies without it.
+    let table: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| table[0].iter().position(|title| *title == name).expect("a column");
+    let cell = |policy: &str, name: &str| table.iter().find(|row| row[0] == policy).expect("a row")[column(name)];
+    assert_eq!((cell("steal", "counter_longest_queue"), cell("pto", "counter_longest_queue")), ("2", ""));
+    assert_eq!((cell("static", "counter_planned_makespan"), cell("steal", "counter_stolen")), ("60", "0"));
 }
 
 #[test]
-fn what_cannot_run_is_told_and_ends_with_1() {
+fn a_workload_that_a_named_policy_cannot_run_ends_with_2_and_one_of_all_is_told() {
     let folder = folder();
     let trace = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n\
                  {\"op\":\"submit\",\"worker_type\":\"MIX\",\"cycles\":1}\n";
-    let ended = in_folder(folder.path(), "compare - --policies pto,lifo", trace);
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(ended.stdout.contains("No policy completed every task."), "{}", ended.stdout);
-    assert!(ended.stdout.contains("clusters"), "{}", ended.stdout);
+    for policies in ["pto,lifo", "all"] {
+        let ended = in_folder(folder.path(), &format!("compare - --policies {policies} --csv rows.csv"), trace);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains("policy pto: ") && ended.stderr.contains("clusters"), "{}", ended.stderr);
+        assert!(!folder.path().join("rows.csv").exists());
+    }
+    // A group that Cyber does not have; the others do not look at it.
+    let group = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 2\n";
+    fs::write(folder.path().join("g.toml"), group).expect("room on the disk");
+    let trace = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n\
+                 {\"op\":\"submit\",\"cycles\":1,\"group\":\"nowhere\"}\n";
+    let compare = |policies: &str| {
+        let call = format!("compare - --policies {policies} --policy-config g.toml --csv rows.csv");
+        in_folder(folder.path(), &call, trace)
+    };
+    for policies in ["pto,cyber_classic", "all,cyber_classic"] {
+        let ended = compare(policies);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{ended:?}");
+        assert!(
+            ended.stderr.contains("policy cyber_classic: ") && ended.stderr.contains("nowhere"),
+            "{}",
+            ended.stderr
+        );
+        assert!(!folder.path().join("rows.csv").exists());
+    }
+    let ended = compare("all");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.stdout.contains("cyber_classic (error)") && ended.stdout.contains("nowhere"), "{}", ended.stdout);
+    assert!(folder.path().join("rows.csv").exists());
+}
+
+#[test]
+fn every_policy_runs_on_the_workers_it_would_have_alone() {
+    let folder = folder();
+    let config = "[scheduler_conf]\npolicy = \"classic\"\n\
+                  [[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 3\n\
+                  [bmf]\nscheduler_count = 1\n[bmf.nodes.0]\nscheduler = 0\n";
+    fs::write(folder.path().join("p.toml"), config).expect("room on the disk");
+    let call = |arguments: &str| in_folder(folder.path(), arguments, "");
+    let compare = "compare x.jsonl --policies pto,cyber_classic,bmf --policy-config p.toml";
+    let ended = call(&format!("{compare} --json - --csv rows.csv"));
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let comparison: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    for row in comparison["policies"].as_array().expect("a list") {
+        let name = row["policy"].as_str().expect("a name");
+        let alone = call(&format!("run x.jsonl --policy {name} --policy-config p.toml --json -"));
+        let alone: Value = serde_json::from_str(&alone.stdout).expect("JSON");
+        assert_eq!(row["result"]["makespan"], alone["makespan"], "{name}");
+    }
+    let told = "Workers differ where settings count them: cyber_classic on 3 ANY and bmf on 1 ANY; the rest on 24 CUBE and 48 VECTOR.";
+    assert!(comparison["verdict"].as_str().expect("a text").ends_with(told), "{comparison}");
+    let csv = fs::read_to_string(folder.path().join("rows.csv")).expect("it is there");
+    assert!(csv.lines().any(|line| line.starts_with("bmf,") && line.contains(",1 ANY,")), "{csv}");
+    let same = call(&format!("{compare} --set workers.cube=0 --set workers.vector=0 --set workers.any=3"));
+    assert!(same.code == 0 && !same.stdout.contains("Workers differ"), "{same:?}");
+}
+
+#[test]
+fn a_table_of_cyber_chooses_its_scheduler_in_toml_as_in_a_conf() {
+    let folder = folder();
+    for (policy, name) in [("choreography", "cyber_choreography"), ("foo", "cyber_classic")] {
+        let forms = [
+            ("p.toml", format!("[scheduler_conf]\npolicy = \"{policy}\"\n")),
+            ("p.conf", format!("scheduler_conf {{ policy: \"{policy}\" }}\n")),
+        ];
+        for (file, text) in forms {
+            fs::write(folder.path().join(file), text).expect("room on the disk");
+            let told = in_folder(folder.path(), &format!("run x.jsonl {TWO} --policy-config {file}"), "").stdout;
+            assert!(told.contains(&format!("policy {name}")), "{file}: {told}");
+            assert_eq!(told.contains("invalid scheduler policy `foo`"), policy == "foo", "{file}: {told}");
+        }
+    }
 }
 
 #[test]
@@ -149,7 +223,10 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     let told = refused("cyber_classic", "p.toml", &group("processor_num = 0"));
     assert!(told.contains("group `g` has no processors"), "{told}");
     let told = refused("cyber_classic", "p.toml", &group("processor_num = 4\ncpuset = \"5-3\""));
+    assert!(told.contains("p.toml: scheduler_conf: "), "{told}");
     assert!(told.contains("cpuset \"5-3\": `5-3` runs backwards; write 3-5"), "{told}");
+    let told = refused("cyber_classic", "p.toml", &group("processor_num = 5000000000"));
+    assert!(told.contains("p.toml:3: scheduler_conf: `processor_num`: invalid value: integer `5000000000`"), "{told}");
     let told = refused("cyber_classic", "p.toml", &group("workers = [0, 7]"));
     assert!(told.contains('7') && told.contains("4 workers"), "{told}");
     let pinned = |processor: i32| {

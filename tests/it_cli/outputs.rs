@@ -1,6 +1,6 @@
 //! Places that cannot be written, as far as they show without a run.
 
-use crate::program::refuses;
+use crate::program::{in_folder, refuses};
 use assert_cmd::cargo::cargo_bin;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -8,6 +8,69 @@ use std::process::{Command, Stdio};
 #[test]
 fn one_file_cannot_take_two_outputs() {
     refuses("run bgemm --json out --schedule out", "--json and --schedule both write out; give them different files");
+    refuses(
+        "run bgemm --json out --schedule ./out",
+        "--json and --schedule both write ./out; give them different files",
+    );
+    refuses("run bgemm --json - --html -", "--json and --html both write -; give them different files");
+}
+
+#[test]
+fn a_file_that_is_read_is_never_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = include_str!("../../workloads/x_policies.jsonl");
+    let files = [
+        ("in.jsonl", trace),
+        ("m.toml", "kernels = \"k.toml\"\n"),
+        ("k.toml", include_str!("../../kernels/reference.toml")),
+        ("p.toml", "[policy]\nname = \"lifo\"\n"),
+        ("s.toml", "workload = \"sweep/results.csv\"\nfrom = \"native\"\n"),
+        ("sweep/results.csv", trace),
+    ];
+    fs::create_dir(folder.path().join("sweep")).expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("room on the disk");
+    }
+    let call = |arguments: &str| in_folder(folder.path(), arguments, "");
+    assert_eq!(call("run in.jsonl --quiet --json r.json --schedule r.csv").code, 0);
+    let result = fs::read(folder.path().join("r.json")).expect("it was written");
+    for (arguments, message) in [
+        ("run in.jsonl --json in.jsonl", "--json in.jsonl would replace the workload in.jsonl"),
+        ("run in.jsonl --html ./in.jsonl", "--html ./in.jsonl would replace the workload in.jsonl"),
+        ("run in.jsonl --machine m.toml --json m.toml", "--json m.toml would replace the machine file m.toml"),
+        ("run in.jsonl --machine m.toml --schedule k.toml", "--schedule k.toml would replace the kernel table k.toml"),
+        (
+            "run in.jsonl --policy-config p.toml --dot p.toml",
+            "--dot p.toml would replace the policy configuration p.toml",
+        ),
+        ("report r.json --html r.json", "--html r.json would replace the result r.json"),
+        ("report r.json --schedule r.csv --html r.csv", "--html r.csv would replace the schedule r.csv"),
+        ("compare in.jsonl --csv in.jsonl", "--csv in.jsonl would replace the workload in.jsonl"),
+        ("convert in.jsonl sweep/../in.jsonl", "OUT sweep/../in.jsonl would replace the workload in.jsonl"),
+        ("check in.jsonl --json in.jsonl", "--json in.jsonl would replace the workload in.jsonl"),
+        ("size in.jsonl --svg in.jsonl", "--svg in.jsonl would replace the workload in.jsonl"),
+        ("sweep s.toml --out sweep", "--out sweep/results.csv would replace the workload sweep/results.csv"),
+    ] {
+        let ended = call(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments}: {ended:?}");
+        assert!(ended.stderr.contains(message), "{arguments}: {}", ended.stderr);
+    }
+    for (name, text) in files {
+        assert_eq!(fs::read_to_string(folder.path().join(name)).expect("it is there"), text, "{name}");
+    }
+    assert_eq!(fs::read(folder.path().join("r.json")).expect("it is there"), result);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn links_to_what_is_read_are_found_and_devices_are_free_to_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("in.jsonl"), include_str!("../../workloads/x_policies.jsonl")).expect("room");
+    std::os::unix::fs::symlink("in.jsonl", folder.path().join("link")).expect("links work");
+    let ended = in_folder(folder.path(), "run in.jsonl --json link", "");
+    assert!(ended.code == 2 && ended.stderr.contains("--json link would replace the workload in.jsonl"), "{ended:?}");
+    let ended = in_folder(folder.path(), "run in.jsonl --json /dev/null --html /dev/null --dot /dev/stdout", "");
+    assert_eq!(ended.code, 0, "{ended:?}");
 }
 
 #[cfg(target_os = "linux")]

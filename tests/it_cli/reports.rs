@@ -138,6 +138,18 @@ fn folders_of_results_are_compared_by_name() {
     fs::remove_file(folder.path().join("new/chain.json")).expect("it is there");
     let missing = call(folder.path(), "diff old new --fail-over 50%");
     assert!(missing.code == 1 && missing.stdout.contains("only in old: chain.json"), "{missing:?}");
+    // A file that is no result is told and passed over; a result that became one is missing.
+    fs::write(folder.path().join("old/trace.json"), "{\"traceEvents\":[]}").expect("room on the disk");
+    let foreign = call(folder.path(), "diff old new --fail-over 50%");
+    assert!(foreign.stdout.contains("1 compared") && foreign.stdout.contains("only in old: chain.json"), "{foreign:?}");
+    assert!(foreign.stdout.contains("skipped old/trace.json: not a result of `run --json`"), "{foreign:?}");
+    assert!(!foreign.stdout.contains("only in old: trace.json"), "{foreign:?}");
+    fs::remove_file(folder.path().join("new/fanout.json")).expect("it is there");
+    let empty = call(folder.path(), "diff old new --fail-over 50%");
+    assert!(empty.code == 1 && empty.stdout.contains("only in old: fanout.json"), "{empty:?}");
+    let nothing = call(folder.path(), "diff old new");
+    assert!(nothing.code == 2 && nothing.stderr.contains("have no result file of the same name"), "{nothing:?}");
+    assert_eq!(call(folder.path(), "diff new old --fail-over 50%").code, 2);
     refuses("diff src Cargo.toml", "compare two results or two folders");
     refuses("diff Cargo.toml Cargo.toml", "Cargo.toml: not a result of `run --json`");
     refuses("diff a b --fail-over much", "\"much\" is no percentage; try 2%");
@@ -159,4 +171,44 @@ fn a_result_becomes_a_page() {
         (2, "error: bad.csv:2: worker 99: the machine of the result has 72 workers\n")
     );
     assert!(!folder.path().join("bad.html").exists());
+}
+
+#[test]
+fn a_schedule_of_another_run_is_refused() {
+    let folder = folder();
+    let run = |workload: &str, options: &str, name: &str| {
+        let ended =
+            call(folder.path(), &format!("run {workload} --quiet {options} --json {name}.json --schedule {name}.csv"));
+        assert!(ended.code < 2, "{ended:?}");
+    };
+    let report = |result: &str, schedule: &str| {
+        call(folder.path(), &format!("report {result}.json --schedule {schedule}.csv --html page.html"))
+    };
+    run("chain:n=20", "", "a");
+    run("chain:n=21", "", "b");
+    run("chain:n=20", "--set worker.pickup=2", "c");
+    let more = report("a", "b");
+    assert_eq!(more.code, 2);
+    assert!(more.stderr.contains("b.csv: blocks of all workers: 21 here and 20 in the result"), "{}", more.stderr);
+    run("fanout:n=19", "--set workers.vector=9", "e");
+    run("fanout:n=19", "--set workers.vector=8", "f");
+    let elsewhere = report("e", "f");
+    assert!(elsewhere.code == 2 && elsewhere.stderr.contains("f.csv: blocks of worker "), "{elsewhere:?}");
+    let later = report("a", "c");
+    assert_eq!(later.code, 2);
+    let told = "c.csv: the last block ends at cycle 1540 here and at 1500 in the result";
+    assert!(later.stderr.contains(told), "{}", later.stderr);
+    assert!(!folder.path().join("page.html").exists());
+    // MIX blocks have a row for each worker; runs on threads and those that end badly fit too.
+    let mix = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n\
+               {\"op\":\"submit\",\"worker_type\":\"MIX\",\"cycles\":9,\"blocks\":3}\n";
+    fs::write(folder.path().join("mix.jsonl"), mix).expect("room on the disk");
+    run("mix.jsonl", "--machine a2a3", "m");
+    run("bgemm:batch=1,m=2,n=2,k=2", "--engine threads", "t");
+    run("bgemm:batch=1,m=2,n=2,k=2", "--policy steal", "s");
+    run("stencil:n=100", "--set limits.window=4", "d");
+    for name in ["m", "t", "s", "d"] {
+        let ended = report(name, name);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{name}");
+    }
 }

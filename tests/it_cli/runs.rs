@@ -193,3 +193,18 @@ fn a_closed_pipe_ends_quietly_and_files_are_still_written() {
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
     assert!(folder.path().join("a.csv").exists());
 }
+
+#[test]
+fn a_long_name_of_a_workload_is_cut_in_texts_and_whole_in_files() {
+    let folder = folder();
+    let name = "w".repeat(5000);
+    let trace = HEADER.replace("tiny", &name) + "{\"op\":\"submit\",\"cycles\":10}\n";
+    for command in ["run -", "compare - --policies pto"] {
+        let ended = in_folder(folder.path(), &format!("{command} --json r.json"), &trace);
+        let first = ended.stdout.lines().next().expect("a headline");
+        assert!(first.starts_with(&format!("{}… on ideal", "w".repeat(47))), "{first}");
+        let result: Value =
+            serde_json::from_slice(&fs::read(folder.path().join("r.json")).expect("it was written")).expect("JSON");
+        assert_eq!(result["workload"], name.as_str());
+    }
+}

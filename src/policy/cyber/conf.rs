@@ -233,8 +233,8 @@ impl Conf {
 
     fn from_node(node: &Node, origin: &str) -> Result<Conf, ConfigError> {
         let value = settings::check(node, SCHEDULER_CONF, origin)?;
-        let mut conf: Conf = serde_json::from_value(value)
-            .map_err(|error| ConfigError::Setting(format!("{origin}:{}: scheduler_conf: {error}", node.line)))?;
+        let mut conf: Conf =
+            serde_json::from_value(value).map_err(|error| settings::explain(node, "scheduler_conf", &error, origin))?;
         for group in &mut conf.classic_conf.groups {
             // Zero of every type beside a number of processors means that types do not matter.
             group.processors = group.processors.filter(|typed| typed.total() > 0 || group.processor_num.is_none());

@@ -53,12 +53,23 @@ function duration(cycles, mhz) {
 }
 
 /// A number in few characters, for axes.
+const UNITS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 function short(number) {
-  for (const [size, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+  for (const [size, letter] of UNITS) {
     if (number >= size) return `${+(number / size).toPrecision(4)}${letter}`;
   }
   return String(+number.toPrecision(4));
 }
+
+/// A tick of an axis, with as many digits as tell it from the next one.
+function tickText(tick, step) {
+  const [size, letter] = (step >= 1000 && UNITS.find(([size]) => tick >= size)) || [1, ""];
+  const digits = Math.max(0, Math.ceil(Math.log10(size / step)));
+  return `${group(+(tick / size).toFixed(digits))}${letter}`;
+}
+
+/// Sentences in which options such as `--set` are not broken behind their hyphens.
+const prose = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, i) => (i % 2 ? make("span", { class: "option" }, part) : part));
 
 /// A name that may be very long: all of it is there, but it does not take the page.
 const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : text);

@@ -59,7 +59,7 @@ function build() {
   const isGood = comparison.policies.every((row) => row.result && isComplete(row.result));
   const failed = comparison.policies.filter((row) => row.error);
   byId("head").append(titleRow(`${comparison.workload} on ${comparison.machine.name}, ${comparison.policies.length} policies`, isGood ? "all completed" : "not all completed", isGood, () => {}),
-    make("p", { class: `verdict ${isGood ? "" : "bad"}` }, comparison.verdict));
+    make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(comparison.verdict)));
   const main = byId("main");
   if (runs.length > 0) main.append(makespans(), accounts(), table());
   if (failed.length > 0) main.append(section("Could not run", dataTable(["policy", "why"], failed.map((row) => [row.policy, row.error]))));

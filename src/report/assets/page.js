@@ -50,7 +50,7 @@ function deadlockView() {
   }
   const needed = Object.entries(stuck.needed).map(([key, value]) => `--set ${key}=${value}`).join(" ");
   return section("Deadlock", make("p", {}, `Nothing can happen any more at cycle ${group(stuck.at)}. Each box waits for the one below.`), make("div", { class: "holds" }, boxes),
-    needed ? make("p", {}, "It finishes with ", make("code", {}, needed)) : make("p", {}, "No larger size helps."));
+    needed ? make("p", {}, "It finishes with ", make("code", {}, prose(needed))) : make("p", {}, "No larger size helps."));
 }
 
 function timelineSection() {
@@ -131,7 +131,7 @@ function whatIfSection() {
   if (!report.what_if || report.what_if.length === 0) return null;
   const best = Math.max(...report.what_if.map((answer) => answer.gain), 1);
   const rows = report.what_if.map((answer) => make("tr", {}, make("td", {}, answer.change), make("td", {}, group(answer.makespan)), make("td", {}, `${answer.gain > 0 ? "−" : answer.gain < 0 ? "+" : ""}${percent(Math.abs(answer.share))}`),
-    make("td", { class: "meter" }, make("div", { style: `width:${(100 * Math.max(answer.gain, 0)) / best}%` })), make("td", { class: "words" }, answer.outcome === "completed" ? "" : `${answer.outcome}; `, make("code", {}, answer.settings.map((setting) => `--set ${setting}`).join(" ")))));
+    make("td", { class: "meter" }, make("div", { style: `width:${(100 * Math.max(answer.gain, 0)) / best}%` })), make("td", { class: "words" }, answer.outcome === "completed" ? "" : `${answer.outcome}; `, make("code", {}, prose(answer.settings.map((setting) => `--set ${setting}`).join(" "))))));
   return section("What if", make("p", {}, "The same run with other settings, the largest gain first."), make("div", { class: "scroll" },
     make("table", { id: "what-if" }, make("thead", {}, make("tr", {}, ["change", "makespan", "difference", ""].map((title) => make("th", { scope: "col" }, title)), make("th", { class: "words", scope: "col" }, "to try it"))), make("tbody", {}, rows))));
 }
@@ -181,7 +181,7 @@ function settingsSection() {
 }
 
 function build() {
-  byId("head").append(reportTitle(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, report.verdict), ...report.notes.map((note) => make("p", { class: "soft" }, `Note: ${note}`)));
+  byId("head").append(reportTitle(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(report.verdict)), ...report.notes.map((note) => make("p", { class: "soft" }, prose(`Note: ${note}`))));
   const main = byId("main");
   const add = (...sections) => main.append(...sections.filter(Boolean));
   add(deadlockView());

@@ -356,21 +356,27 @@ class TimelineView {
     context.restore();
   }
 
+  /// The cycles that the axis names, with their texts; nothing happens between two cycles, so ticks are whole.
+  ticks() {
+    const span = this.view.to - this.view.from;
+    const rough = Math.max(1, span / Math.max(2, (this.width - this.gutter) / 110));
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((tick) => tick >= rough) || power;
+    const ticks = [];
+    for (let tick = Math.ceil(this.view.from / step) * step; tick <= this.view.to; tick += step) ticks.push([tick, tickText(tick, step)]);
+    return ticks;
+  }
+
   drawAxis() {
     const { context } = this;
     context.fillStyle = themeColour("--paper");
     context.fillRect(0, 0, this.width, AXIS - 1);
-    const span = this.view.to - this.view.from;
-    const rough = span / Math.max(2, (this.width - this.gutter) / 110);
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((tick) => tick >= rough) || power;
     context.font = '11px system-ui, "DejaVu Sans", sans-serif';
     context.fillStyle = themeColour("--soft");
     context.fillText("cycles", 4, AXIS / 2);
-    for (let tick = Math.ceil(this.view.from / step) * step; tick <= this.view.to; tick += step) {
+    for (const [tick, text] of this.ticks()) {
       const x = this.x(tick);
       context.fillRect(x, AXIS - 5, 1, 4);
-      const text = step >= 1000 ? short(tick) : group(Math.round(tick));
       const width = context.measureText(text).width;
       context.fillText(text, Math.min(Math.max(x - width / 2, this.gutter), this.width - width - 2), AXIS / 2 - 2);
     }
