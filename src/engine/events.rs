@@ -80,3 +80,14 @@ pub enum Phase {
     /// Something was full.
     Blocked(Resource),
 }
+
+impl Phase {
+    /// Its place in the order of this list, resource by resource.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Phase::Working => 0,
+            Phase::Waiting => 1,
+            Phase::Blocked(on) => 2 + on as u32,
+        }
+    }
+}

@@ -9,7 +9,7 @@ use super::varint::{Packed, pop, zigzag};
 use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
-use crate::window::{Resource, SlotRef};
+use crate::window::SlotRef;
 
 /// Blocks on workers, and tasks, that are kept one by one.
 const DETAILED_BLOCKS: u64 = 2_000_000;
@@ -193,18 +193,6 @@ fn bucket(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// Label of a phase of the orchestrator.
-fn phase_label(phase: Phase) -> u32 {
-    match phase {
-        Phase::Working => 0,
-        Phase::Waiting => 1,
-        Phase::Blocked(Resource::Window) => 2,
-        Phase::Blocked(Resource::Heap) => 3,
-        Phase::Blocked(Resource::Deps) => 4,
-        Phase::Blocked(Resource::Tensors) => 5,
-    }
-}
-
 impl Reader for Timeline {
     fn needs(&self) -> Needs {
         Needs { tasks: true, levels: true, causes: false }
@@ -279,7 +267,7 @@ impl Reader for Timeline {
 
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        let label = phase_label(phase);
+        let label = phase.number();
         let span = Span { from, to: now, task: self.tasks.count, part: 0, label, extra: label.into() };
         self.runtime_span(None, &span);
     }

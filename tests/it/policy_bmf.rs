@@ -304,3 +304,11 @@ fn derived_nodes_share_the_queues_that_are_configured() {
     let one = told(&json!({"policy": "bmf", "scheduler_count": 1}), "2any", "a:10{kernel=x} b:10{kernel=y}", &[]);
     assert_eq!(one.schedule(), "a@w0[0,10) b@w0[10,20)");
 }
+
+#[test]
+fn tasks_without_a_name_or_kernel_are_nodes_of_their_own() {
+    let task = json!({"op": "submit", "cycles": 5});
+    let told = run(&json!({"policy": "bmf"}), &machine("2any"), &[task.clone(), task.clone(), task])
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((told.report.makespan, told.policy("nodes").as_array().map(Vec::len)), (10, Some(3)));
+}

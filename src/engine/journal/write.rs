@@ -10,7 +10,7 @@ use super::{Journal, NEVER};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Local, Word};
-use crate::window::{NONE, Resource, SlotRef, Window};
+use crate::window::{NONE, SlotRef, Window};
 use crate::workload::Symbols;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -289,7 +289,7 @@ impl Observer for Journal {
         if self.needs.levels || self.needs.causes {
             // What was consumed before is not consumed after.
             self.effect = usize::MAX;
-            let (head, span) = (ORCHESTRATOR | phase_code(phase) << 4, now - from);
+            let (head, span) = (ORCHESTRATOR | u64::from(phase.number()) << 4, now - from);
             if span <= u64::MAX >> SPAN {
                 self.write(now, [head | span << SPAN]);
             } else {
@@ -344,15 +344,4 @@ impl Observer for Journal {
 #[inline]
 fn number(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(NONE, |symbol| symbol.0).into()
-}
-
-fn phase_code(phase: Phase) -> u64 {
-    match phase {
-        Phase::Working => 0,
-        Phase::Waiting => 1,
-        Phase::Blocked(Resource::Window) => 2,
-        Phase::Blocked(Resource::Heap) => 3,
-        Phase::Blocked(Resource::Deps) => 4,
-        Phase::Blocked(Resource::Tensors) => 5,
-    }
 }

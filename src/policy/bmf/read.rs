@@ -213,10 +213,11 @@ struct Derived {
 }
 
 impl Derived {
-    /// The number of a node; it is new if it is the number of nodes so far.
+    /// The number of a node; it is new if it is the number of nodes so far. A task without a kernel has one of its own, as its name would be.
     #[inline(always)]
     fn number(&mut self, kernel: Option<Symbol>, level: u32, n_nodes: usize) -> u32 {
-        let (kernel, next) = (kernel.map_or(NONE, |kernel| kernel.0), n_nodes as u32);
+        let next = n_nodes as u32;
+        let Some(Symbol(kernel)) = kernel else { return next };
         if level as usize == self.last.len() {
             large::push(&mut self.last, (kernel, next));
             return next;
