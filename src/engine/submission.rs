@@ -249,7 +249,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a parent
-    /// that is retired is known until a task after the child's predecessor takes its slot; that of an older one lies in the past.
+    /// that is retired is known until another task than the child takes its slot; that of an older one lies in the past.
     #[cold]
     pub(super) fn adopt(&mut self, child: SlotRef, parent: TaskId, offset: u64) -> Option<TaskId> {
         if self.family.is_lost(parent) {
