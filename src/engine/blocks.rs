@@ -15,17 +15,6 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
-    /// Pickups that end now.
-    #[inline]
-    pub(super) fn collect_starts(&mut self) {
-        while let Some(&(start, class)) = self.pickups.front()
-            && start == self.now
-        {
-            self.pickups.pop();
-            self.ledger.block_started(class);
-        }
-    }
-
     /// Parts of MIX blocks that end now, before their block.
     pub(super) fn collect_parts(&mut self) {
         while let Some(&Reverse((end, worker))) = self.parts.peek()
@@ -197,12 +186,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.has_faults |= slot.job.has(flag::FAULT);
         }
         if self.has_costs() {
-            let class = Class::from_bits(slot.job.class());
-            if start == self.now {
-                self.ledger.block_started(class);
-            } else {
-                self.pickups.push((start, class));
-            }
+            self.ledger.block_starts(Class::from_bits(slot.job.class()), start);
         }
         let ready = if self.keeps_times() {
             let times = &mut self.times[slot_ref as usize];

@@ -124,7 +124,6 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             observer: observer(self.observer),
             ends: self.ends,
             parts: self.parts,
-            pickups: self.pickups,
             times: self.times,
             path_costs: self.path_costs,
             placed: self.placed,

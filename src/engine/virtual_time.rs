@@ -17,9 +17,8 @@ use super::mode::Mode;
 use super::tally::{PathCosts, Tally, Work};
 use super::{Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
-use crate::fifo::Fifo;
 use crate::id::Symbol;
-use crate::ledger::{Class, Ledger};
+use crate::ledger::Ledger;
 use crate::machine::Floor;
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Halt, Policy, Stage};
@@ -49,8 +48,6 @@ pub(super) struct Sim<'a, P, O, M> {
     pub(super) ends: Ends,
     /// When a worker's part of a MIX block ends before the block does, and the worker.
     pub(super) parts: BinaryHeap<Reverse<(u64, u32)>>,
-    /// When blocks being picked up start, in that order.
-    pub(super) pickups: Fifo<(u64, Class)>,
     pub(super) times: Box<[Times]>,
     pub(super) path_costs: PathCosts,
     pub(super) placed: Vec<u32>,
@@ -121,7 +118,6 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             observer,
             ends: Ends::new(machine.workers.total() as usize, machine.worker.pickup),
             parts: BinaryHeap::new(),
-            pickups: Fifo::default(),
             times: zeroed(window.n_slots()),
             path_costs: PathCosts::new(machine),
             placed: Vec::new(),
@@ -167,7 +163,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             };
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
-            self.ledger.advance(next);
+            if self.has_costs() { self.ledger.advance(next) } else { self.ledger.pass(next) }
             self.now = next;
         }
     }
@@ -229,9 +225,6 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             if self.is_unusual() {
                 self.control();
                 self.collect_parts();
-            }
-            if self.has_costs() {
-                self.collect_starts();
             }
             if self.ends.next() == self.now {
                 self.collect_ends();
@@ -299,11 +292,6 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         }
         if self.clerk.due() > self.now {
             next = next.min(self.clerk.due());
-        }
-        if self.has_costs()
-            && let Some(&(start, _)) = self.pickups.front()
-        {
-            next = next.min(start);
         }
         if self.is_unusual() {
             next = next.min(self.next_unusual_event());

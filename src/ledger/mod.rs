@@ -7,6 +7,7 @@ mod class;
 
 pub use class::Class;
 
+use crate::fifo::Fifo;
 use crate::id::WorkerType;
 use crate::report::Accounts;
 use crate::window::Resource;
@@ -72,14 +73,10 @@ impl Crowd {
         }
     }
 
-    /// The accounts of a worker that is free, and of one whose completion is in progress.
+    /// The same where more takes time.
     #[inline]
-    fn causes(&self, nothing: usize) -> (usize, usize) {
-        if self.starting > 0 || self.admitting > 0 {
-            return (OVERHEAD, OVERHEAD);
-        }
-        let free = self.cause(nothing);
-        (free, if free == HELD { OVERHEAD } else { free })
+    fn costly_cause(&self, nothing: usize) -> usize {
+        if self.starting | self.admitting > 0 { OVERHEAD } else { self.cause(nothing) }
     }
 }
 
@@ -117,27 +114,49 @@ impl Running {
         sums
     }
 
-    /// Adds the cycles from `then`, when the sums were `before`, to `now`.
+    /// Adds the cycles of a free worker from `then`, when the sums were `before`, to `now`.
     #[inline]
     fn book(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
         if self.since <= then {
             idle[self.cause] += now - then;
-            return;
+        } else {
+            add(idle, before, &self.at(now));
         }
-        let sums = self.at(now);
-        for account in 0..N_IDLE {
-            idle[account] += sums[account] - before[account];
+    }
+
+    /// The same for a worker whose last block the scheduler has not completed.
+    #[inline]
+    fn book_completing(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
+        if self.since <= then {
+            idle[while_completing(self.cause)] += now - then;
+        } else {
+            add_completing(idle, before, &self.at(now));
         }
     }
 }
 
-/// Idle cycles of one worker type.
-#[derive(Clone, Copy, Default, Debug)]
-struct TypeSums {
-    /// For a worker that could take a block.
-    free: Running,
-    /// For a worker whose last block the scheduler has not completed.
-    completing: Running,
+/// The account of a worker whose last block the scheduler has not completed, when that of a free one is this: nobody keeps a task
+/// back from it but the scheduler.
+#[inline]
+fn while_completing(cause: usize) -> usize {
+    if cause == HELD { OVERHEAD } else { cause }
+}
+
+/// Adds what the sums grew by while a worker was free.
+#[inline]
+fn add(idle: &mut Sums, before: &Sums, after: &Sums) {
+    for account in 0..N_IDLE {
+        idle[account] += after[account] - before[account];
+    }
+}
+
+/// Adds what the sums grew by while the scheduler had not completed a worker's last block.
+#[inline]
+fn add_completing(idle: &mut Sums, before: &Sums, after: &Sums) {
+    add(idle, before, after);
+    let held = after[HELD] - before[HELD];
+    idle[HELD] -= held;
+    idle[OVERHEAD] += held;
 }
 
 /// One worker's book.
@@ -149,13 +168,11 @@ struct Book {
     idle: Sums,
     /// When its last block ended.
     ended_at: u64,
-    /// Whether time passed between the end of its last block and its completion that is not booked yet; then the next two hold it.
+    /// Whether time passed between the end of its last block and its completion that is not booked yet.
     waited: bool,
-    /// `completing` sums at the end of its last block.
+    /// The sums of its type at the end of its last block.
     ended: Sums,
-    /// `completing` sums at its completion.
-    completed: Sums,
-    /// When it became free, and the `free` sums then.
+    /// When that was completed, so that it became free, and the sums then.
     freed_at: u64,
     freed: Sums,
 }
@@ -169,6 +186,8 @@ pub struct Ledger {
     has_mix: bool,
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
+    /// When blocks being picked up start, in that order. Nobody else needs to know.
+    pickups: Fifo<(u64, Class)>,
     supply: Supply,
     /// The account of a worker for which there is no task.
     nothing: usize,
@@ -176,9 +195,10 @@ pub struct Ledger {
     present: Vec<WorkerType>,
     /// Whether anything changed that idle workers may wait for since time moved on.
     changed: bool,
-    sums: [TypeSums; 5],
+    /// Idle cycles of a free worker of each type.
+    sums: [Running; 5],
     /// The sums when time passed the makespan known then.
-    at_makespan: [TypeSums; 5],
+    at_makespan: [Running; 5],
     /// The makespan for which `at_makespan` was noted.
     noted: Option<u64>,
     books: Vec<Book>,
@@ -196,6 +216,7 @@ impl Ledger {
             crowds: Default::default(),
             has_mix: false,
             has_costs,
+            pickups: Fifo::default(),
             supply: Supply::Working,
             nothing: ORCHESTRATOR,
             sums: Default::default(),
@@ -283,12 +304,10 @@ impl Ledger {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if self.now > book.freed_at {
-            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
+            sums.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
         if book.waited {
-            for account in 0..N_IDLE {
-                book.idle[account] += book.completed[account] - book.ended[account];
-            }
+            add_completing(&mut book.idle, &book.ended, &book.freed);
             book.waited = false;
         }
     }
@@ -301,10 +320,12 @@ impl Ledger {
         }
     }
 
-    /// A placed block's start is known and reached.
+    /// A placed block starts at a cycle that is not earlier than those of the blocks before.
     #[inline]
-    pub fn block_started(&mut self, class: Class) {
-        if self.has_costs {
+    pub fn block_starts(&mut self, class: Class, start: u64) {
+        if start > self.now {
+            self.pickups.push((start, class));
+        } else if self.has_costs {
             self.crowd(class).starting -= 1;
         }
     }
@@ -325,7 +346,7 @@ impl Ledger {
     pub fn ended_early(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
-        book.freed = sums.free.at(self.now);
+        book.freed = sums.at(self.now);
         book.freed_at = self.now;
     }
 
@@ -338,10 +359,10 @@ impl Ledger {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if early {
-            sums.free.book(&mut book.idle, book.freed_at, &book.freed, self.now);
+            sums.book(&mut book.idle, book.freed_at, &book.freed, self.now);
         }
         if self.has_costs {
-            sums.completing.note(&mut book.ended, self.now);
+            sums.note(&mut book.ended, self.now);
             book.ended_at = self.now;
         }
     }
@@ -353,20 +374,32 @@ impl Ledger {
         let sums = &self.sums[book.kind as usize];
         if self.has_costs && self.now > book.ended_at {
             if self.now <= self.makespan {
-                sums.completing.book(&mut book.idle, book.ended_at, &book.ended, self.now);
+                sums.book_completing(&mut book.idle, book.ended_at, &book.ended, self.now);
             } else {
                 // Perhaps the accounts end before this moment.
-                sums.completing.note(&mut book.completed, self.now);
                 book.waited = true;
             }
         }
-        sums.free.note(&mut book.freed, self.now);
+        sums.note(&mut book.freed, self.now);
         book.freed_at = self.now;
     }
 
-    /// Time moves on; nothing has changed since the last call.
+    /// Time moves on; nothing but the start of blocks being picked up happens until then.
     #[inline(always)]
     pub fn advance(&mut self, to: u64) {
+        while let Some(&(start, class)) = self.pickups.front()
+            && start <= to
+        {
+            self.pickups.pop();
+            self.pass(start);
+            self.crowd(class).starting -= 1;
+        }
+        self.pass(to);
+    }
+
+    /// Time moves on, and nothing happens until then.
+    #[inline(always)]
+    pub fn pass(&mut self, to: u64) {
         if self.changed {
             self.turn();
         }
@@ -394,14 +427,9 @@ impl Ledger {
                 // Task types are MIX and then the types of workers in their order.
                 &self.crowds[kind as usize + 1]
             };
-            let sums = &mut self.sums[kind as usize];
-            if self.has_costs {
-                let (free, completing) = crowd.causes(self.nothing);
-                sums.free.turn(free, self.now);
-                sums.completing.turn(completing, self.now);
-            } else {
-                sums.free.turn(crowd.cause(self.nothing), self.now);
-            }
+            let cause =
+                if self.has_costs { crowd.costly_cause(self.nothing) } else { crowd.cause(self.nothing) };
+            self.sums[kind as usize].turn(cause, self.now);
         }
     }
 
@@ -433,32 +461,32 @@ impl Book {
             ended_at: 0,
             waited: false,
             ended: sums,
-            completed: sums,
             freed_at: 0,
             freed: sums,
         }
     }
 
     /// Books the idle time since the last block, up to the makespan.
-    fn close(&self, sums: &TypeSums, makespan: u64) -> Accounts {
-        let (free, completing) = (sums.free.at(makespan), sums.completing.at(makespan));
-        // Sums only grow, so the smaller of two is the one at the earlier moment.
-        let idle = |account: usize| {
-            let completed = self.completed[account].min(completing[account]);
-            let waited = if self.waited { completed.saturating_sub(self.ended[account]) } else { 0 };
-            self.idle[account] + waited + free[account].saturating_sub(self.freed[account])
-        };
+    fn close(&self, sums: &Running, makespan: u64) -> Accounts {
+        let (mut idle, last) = (self.idle, sums.at(makespan));
+        // Sums only grow, so the smaller of two is the one at the earlier moment, and none is later than the makespan.
+        let earlier = |sums: &Sums| std::array::from_fn(|account| sums[account].min(last[account]));
+        let (ended, freed) = (earlier(&self.ended), earlier(&self.freed));
+        if self.waited {
+            add_completing(&mut idle, &ended, &freed);
+        }
+        add(&mut idle, &freed, &last);
         Accounts {
             busy: self.busy,
-            overhead: idle(OVERHEAD),
-            held: idle(HELD),
-            dependency: idle(DEPENDENCY),
-            window: idle(FULL),
-            heap: idle(FULL + 1),
-            deps: idle(FULL + 2),
-            tensors: idle(FULL + 3),
-            orchestrator: idle(ORCHESTRATOR),
-            drained: idle(DRAINED),
+            overhead: idle[OVERHEAD],
+            held: idle[HELD],
+            dependency: idle[DEPENDENCY],
+            window: idle[FULL],
+            heap: idle[FULL + 1],
+            deps: idle[FULL + 2],
+            tensors: idle[FULL + 3],
+            orchestrator: idle[ORCHESTRATOR],
+            drained: idle[DRAINED],
         }
     }
 }

@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workload", &["id", "nearest", "config", "kernel"]),
     ("window", &["id", "sync", "config", "workload"]),
     ("machine", &["id", "config", "window", "workload"]),
-    ("ledger", &["id", "window", "workload", "report"]),
+    ("ledger", &["fifo", "id", "window", "workload", "report"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
