@@ -54,6 +54,21 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         }
     }
 
+    /// Whether a thread may take a job as soon as it would be queued: one is free, no other job is before it or ends now, and
+    /// what happens in between changes neither the job nor what it leads to.
+    #[inline]
+    pub(super) fn is_taken_at_once(&self, job: Job) -> bool {
+        if !self.is_smooth() || !self.jobs.is_open() || self.jobs.next_end() == self.now {
+            return false;
+        }
+        let costs = &self.machine.scheduler;
+        match job {
+            Job::Admit(_) => true,
+            Job::Dispatch(_) => costs.dispatch > 0,
+            Job::Complete(_) | Job::Join(_) => costs.complete > 0 && self.machine.rules.completion_batch <= 1,
+        }
+    }
+
     /// Step 4: a free thread takes a job; true if that takes effect at once.
     #[inline]
     pub(super) fn begin(&mut self, job: Job) -> bool {

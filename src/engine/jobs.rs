@@ -69,14 +69,38 @@ impl Jobs {
         self.queue.is_empty()
     }
 
+    /// Whether no thread is free.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.running.len() == self.threads
+    }
+
+    /// Whether a job that is queued now is the next one that a free thread takes.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_empty() && !self.is_full()
+    }
+
+    /// Whether no job can be taken before another one ends.
+    #[inline]
+    pub(super) fn is_stalled(&self) -> bool {
+        self.is_empty() || self.is_full()
+    }
+
+    /// A job is taken.
+    #[inline]
+    pub(super) fn count(&mut self) {
+        self.report.jobs += 1;
+    }
+
     /// The next job, if a thread is free to take it.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Job> {
-        if self.running.len() == self.threads {
+        if self.is_full() {
             return None;
         }
         let job = self.queue.pop()?;
-        self.report.jobs += 1;
+        self.count();
         Some(job)
     }
 
@@ -85,7 +109,7 @@ impl Jobs {
         if !matches!(self.queue.front(), Some(Job::Complete(_) | Job::Join(_))) {
             return None;
         }
-        self.report.jobs += 1;
+        self.count();
         self.queue.pop()
     }
 

@@ -73,6 +73,12 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         }
     }
 
+    /// Whether nothing goes wrong, and the policy leaves nothing that it could place when it has dispatched.
+    #[inline(always)]
+    pub(super) fn is_smooth(&self) -> bool {
+        !Self::MAY_FAIL && self.policy.is_steady()
+    }
+
     /// Whether the policy has stopped the run.
     #[inline(always)]
     pub(super) fn is_halted(&self) -> bool {

@@ -13,7 +13,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
         if at_once {
-            self.jobs.report.jobs += 1;
+            self.jobs.count();
             if self.observer.heeds(JobStep::Done) {
                 let told = self.describe(job);
                 self.observer.job_at_once(&told, self.now);
@@ -21,7 +21,12 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.effect(job);
         } else {
             self.tell(job, JobStep::Queued);
-            self.jobs.push(job);
+            if self.is_taken_at_once(job) {
+                self.jobs.count();
+                self.begin(job);
+            } else {
+                self.jobs.push(job);
+            }
         }
     }
 

@@ -242,7 +242,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
                 if M::IS_USUAL && self.leaves_mode {
                     return Ok(());
                 }
-                if !changed || self.is_due() || self.is_settled() {
+                if !changed || self.is_due() || self.jobs.is_stalled() {
                     break;
                 }
             }
@@ -392,8 +392,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             self.push(Job::Dispatch(leader), at_once);
         }
         self.placed.clear();
-        // Blocks that have started change nothing else now, unless a child waited for that.
-        changed || !(at_once && self.is_settled() && is_childless)
+        // Blocks that have started or wait for a thread change nothing else now, unless a child waited for that.
+        let is_over = if at_once { self.is_settled() } else { self.is_smooth() && self.jobs.is_stalled() };
+        changed || !(is_over && is_childless)
     }
 
     /// Cycles of the longest path of tasks that ran, up to the end of its last block.
