@@ -33,19 +33,17 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         for word in 0..self.ends.n_words() {
             for leader in self.ends.take(word) {
                 self.observer.block_ends(WorkerId(leader), self.now);
-                if self.has_costs() || !M::IS_USUAL {
-                    self.book_end(leader);
-                }
+                self.book_end(leader);
                 self.push(Job::Complete(leader), at_once);
             }
         }
     }
 
     /// The workers of a block that ends wait for its completion from now on.
-    #[inline]
+    #[inline(always)]
     fn book_end(&mut self, leader: u32) {
         let crew = &self.floor.worker(leader).block.crew;
-        if crew.is_one() {
+        if M::IS_USUAL || crew.is_one() {
             self.ledger.ended(leader, false);
         } else {
             for &id in crew.ids() {

@@ -163,7 +163,11 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             };
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
-            if self.has_costs() { self.ledger.advance(next) } else { self.ledger.pass(next) }
+            if self.has_costs() {
+                self.ledger.advance(next)
+            } else {
+                self.ledger.pass(next)
+            }
             self.now = next;
         }
     }

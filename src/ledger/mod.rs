@@ -114,6 +114,12 @@ impl Running {
         sums
     }
 
+    /// Cycles up to `now` in which tasks were held back.
+    #[inline]
+    fn held(&self, now: u64) -> u64 {
+        self.closed[HELD] + if self.cause == HELD { now - self.since } else { 0 }
+    }
+
     /// Adds the cycles of a free worker from `then`, when the sums were `before`, to `now`.
     #[inline]
     fn book(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
@@ -123,26 +129,9 @@ impl Running {
             add(idle, before, &self.at(now));
         }
     }
-
-    /// The same for a worker whose last block the scheduler has not completed.
-    #[inline]
-    fn book_completing(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
-        if self.since <= then {
-            idle[while_completing(self.cause)] += now - then;
-        } else {
-            add_completing(idle, before, &self.at(now));
-        }
-    }
 }
 
-/// The account of a worker whose last block the scheduler has not completed, when that of a free one is this: nobody keeps a task
-/// back from it but the scheduler.
-#[inline]
-fn while_completing(cause: usize) -> usize {
-    if cause == HELD { OVERHEAD } else { cause }
-}
-
-/// Adds what the sums grew by while a worker was free.
+/// Adds what the sums of a type grew by.
 #[inline]
 fn add(idle: &mut Sums, before: &Sums, after: &Sums) {
     for account in 0..N_IDLE {
@@ -150,11 +139,9 @@ fn add(idle: &mut Sums, before: &Sums, after: &Sums) {
     }
 }
 
-/// Adds what the sums grew by while the scheduler had not completed a worker's last block.
+/// While the scheduler has not completed a worker's last block, nobody but the scheduler keeps tasks back from it.
 #[inline]
-fn add_completing(idle: &mut Sums, before: &Sums, after: &Sums) {
-    add(idle, before, after);
-    let held = after[HELD] - before[HELD];
+fn blame_scheduler(idle: &mut Sums, held: u64) {
     idle[HELD] -= held;
     idle[OVERHEAD] += held;
 }
@@ -166,15 +153,11 @@ struct Book {
     busy: u64,
     blocks: u64,
     idle: Sums,
-    /// When its last block ended.
+    /// When its part of its last block ended, and the sums of its type then.
     ended_at: u64,
-    /// Whether time passed between the end of its last block and its completion that is not booked yet.
-    waited: bool,
-    /// The sums of its type at the end of its last block.
     ended: Sums,
-    /// When that was completed, so that it became free, and the sums then.
-    freed_at: u64,
-    freed: Sums,
+    /// Cycles in which tasks of its type were held back, up to the end and to the completion of its last block.
+    held: (u64, u64),
 }
 
 /// The book of all cycles.
@@ -193,8 +176,8 @@ pub struct Ledger {
     nothing: usize,
     /// Types of which there are workers.
     present: Vec<WorkerType>,
-    /// Whether anything changed that idle workers may wait for since time moved on.
-    changed: bool,
+    /// Classes of which anything changed since time moved on.
+    changed: [bool; N_CLASSES],
     /// Idle cycles of a free worker of each type.
     sums: [Running; 5],
     /// The sums when time passed the makespan known then.
@@ -224,14 +207,14 @@ impl Ledger {
             noted: None,
             books: kinds.into_iter().map(Book::new).collect(),
             present,
-            changed: true,
+            changed: [true; N_CLASSES],
         }
     }
 
     /// The tasks of a class, about to change.
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
-        self.changed = true;
+        self.changed[class.index()] = true;
         &mut self.crowds[class.index()]
     }
 
@@ -245,7 +228,7 @@ impl Ledger {
     pub fn supply(&mut self, supply: Supply) {
         if supply != self.supply {
             self.supply = supply;
-            self.changed = true;
+            self.changed = [true; N_CLASSES];
             self.nothing = match supply {
                 Supply::Blocked(resource) => FULL + resource as usize,
                 Supply::Working => ORCHESTRATOR,
@@ -303,12 +286,11 @@ impl Ledger {
     pub fn placed(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
-        if self.now > book.freed_at {
-            sums.book(&mut book.idle, book.freed_at, &book.freed, self.now);
-        }
-        if book.waited {
-            add_completing(&mut book.idle, &book.ended, &book.freed);
-            book.waited = false;
+        if self.now > book.ended_at {
+            sums.book(&mut book.idle, book.ended_at, &book.ended, self.now);
+            if self.has_costs {
+                blame_scheduler(&mut book.idle, book.held.1 - book.held.0);
+            }
         }
     }
 
@@ -345,43 +327,31 @@ impl Ledger {
     /// A worker's part of a block ended before the block did.
     pub fn ended_early(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
-        let sums = &self.sums[book.kind as usize];
-        book.freed = sums.at(self.now);
-        book.freed_at = self.now;
+        self.sums[book.kind as usize].note(&mut book.ended, self.now);
+        book.ended_at = self.now;
     }
 
     /// The block of a worker ended; `early` if the worker's own part had ended before.
-    #[inline]
+    #[inline(always)]
     pub fn ended(&mut self, worker: u32, early: bool) {
-        if !early && !self.has_costs {
-            return;
-        }
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
-        if early {
-            sums.book(&mut book.idle, book.freed_at, &book.freed, self.now);
-        }
-        if self.has_costs {
+        if !early {
             sums.note(&mut book.ended, self.now);
             book.ended_at = self.now;
+        }
+        if self.has_costs {
+            book.held.0 = sums.held(self.now);
         }
     }
 
     /// The worker is free again.
     #[inline(always)]
     pub fn freed(&mut self, worker: u32) {
-        let book = &mut self.books[worker as usize];
-        let sums = &self.sums[book.kind as usize];
-        if self.has_costs && self.now > book.ended_at {
-            if self.now <= self.makespan {
-                sums.book_completing(&mut book.idle, book.ended_at, &book.ended, self.now);
-            } else {
-                // Perhaps the accounts end before this moment.
-                book.waited = true;
-            }
+        if self.has_costs {
+            let book = &mut self.books[worker as usize];
+            book.held.1 = self.sums[book.kind as usize].held(self.now);
         }
-        sums.note(&mut book.freed, self.now);
-        book.freed_at = self.now;
     }
 
     /// Time moves on; nothing but the start of blocks being picked up happens until then.
@@ -400,7 +370,7 @@ impl Ledger {
     /// Time moves on, and nothing happens until then.
     #[inline(always)]
     pub fn pass(&mut self, to: u64) {
-        if self.changed {
+        if self.changed != [false; N_CLASSES] {
             self.turn();
         }
         if self.now <= self.makespan && self.makespan < to {
@@ -416,19 +386,22 @@ impl Ledger {
     /// What idle workers wait for has changed, perhaps.
     #[inline(always)]
     fn turn(&mut self) {
-        self.changed = false;
+        let changed = std::mem::take(&mut self.changed);
         for index in 0..self.present.len() {
             let kind = self.present[index];
             let several;
-            let crowd = if kind == WorkerType::Any || self.has_mix {
+            let runs_several = kind == WorkerType::Any || self.has_mix;
+            if !runs_several && !changed[kind as usize + 1] {
+                continue;
+            }
+            let crowd = if runs_several {
                 several = self.crowd_of_several(kind);
                 &several
             } else {
                 // Task types are MIX and then the types of workers in their order.
                 &self.crowds[kind as usize + 1]
             };
-            let cause =
-                if self.has_costs { crowd.costly_cause(self.nothing) } else { crowd.cause(self.nothing) };
+            let cause = if self.has_costs { crowd.costly_cause(self.nothing) } else { crowd.cause(self.nothing) };
             self.sums[kind as usize].turn(cause, self.now);
         }
     }
@@ -453,29 +426,16 @@ impl Ledger {
 impl Book {
     fn new(kind: WorkerType) -> Book {
         let sums = Sums::default();
-        Book {
-            kind,
-            busy: 0,
-            blocks: 0,
-            idle: sums,
-            ended_at: 0,
-            waited: false,
-            ended: sums,
-            freed_at: 0,
-            freed: sums,
-        }
+        Book { kind, busy: 0, blocks: 0, idle: sums, ended_at: 0, ended: sums, held: (0, 0) }
     }
 
     /// Books the idle time since the last block, up to the makespan.
     fn close(&self, sums: &Running, makespan: u64) -> Accounts {
         let (mut idle, last) = (self.idle, sums.at(makespan));
         // Sums only grow, so the smaller of two is the one at the earlier moment, and none is later than the makespan.
-        let earlier = |sums: &Sums| std::array::from_fn(|account| sums[account].min(last[account]));
-        let (ended, freed) = (earlier(&self.ended), earlier(&self.freed));
-        if self.waited {
-            add_completing(&mut idle, &ended, &freed);
-        }
-        add(&mut idle, &freed, &last);
+        let ended = std::array::from_fn(|account| self.ended[account].min(last[account]));
+        add(&mut idle, &ended, &last);
+        blame_scheduler(&mut idle, self.held.1.min(last[HELD]) - self.held.0.min(last[HELD]));
         Accounts {
             busy: self.busy,
             overhead: idle[OVERHEAD],
