@@ -35,11 +35,18 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.follow_up();
     }
 
+
     #[inline(always)]
     fn mark_completed(&mut self, slot: SlotRef) {
         if self.observer.heeds_ends() {
             self.observer.completed(self.window.slot(slot).task(), self.now);
         }
+        // In line where it is all there is to do.
+        if Self::NEVER_QUEUES { self.window.complete(slot, self) } else { self.release_neighbours(slot) }
+    }
+
+    #[inline(never)]
+    fn release_neighbours(&mut self, slot: SlotRef) {
         self.window.complete(slot, self);
     }
 

@@ -246,7 +246,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
                 if M::IS_USUAL && self.leaves_mode {
                     return Ok(());
                 }
-                if !changed || self.is_due() || self.jobs.is_stalled() {
+                if !changed || self.is_due() || Self::NEVER_QUEUES || self.jobs.is_stalled() {
                     break;
                 }
             }

@@ -375,7 +375,7 @@ impl<S: Sharing> Window<S> {
     }
 
     /// The task is done: releases its consumers, its producers and itself.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
         let slot = self.slot(slot_ref);
         slot.state.become_state(State::Completed);
