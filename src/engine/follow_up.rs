@@ -35,7 +35,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.follow_up();
     }
 
-
     #[inline(always)]
     fn mark_completed(&mut self, slot: SlotRef) {
         if self.observer.heeds_ends() {
