@@ -41,7 +41,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.observer.completed(self.window.slot(slot).task(), self.now);
         }
         // In line where it is all there is to do.
-        if Self::NEVER_QUEUES { self.window.complete(slot, self) } else { self.release_neighbours(slot) }
+        if Self::NEVER_QUEUES {
+            self.window.complete(slot, self);
+        } else {
+            self.release_neighbours(slot);
+        }
     }
 
     #[inline(never)]

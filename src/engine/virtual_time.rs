@@ -164,9 +164,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
             if self.has_costs() {
-                self.ledger.advance(next)
+                self.ledger.advance(next);
             } else {
-                self.ledger.pass(next)
+                self.ledger.pass(next);
             }
             self.now = next;
         }

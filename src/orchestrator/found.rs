@@ -79,19 +79,24 @@ impl Orchestrator {
     /// Adds the producers named by id.
     #[inline(never)]
     fn find_named<S: Sharing>(&mut self, window: &Window<S>) {
-        let mut producers = std::mem::take(&mut self.producers);
-        self.each_named(window, true, |producer, _| producers.push(producer));
-        self.producers = producers;
+        // Who is found by name may be found by a region too.
+        let marks = self.has_regions || self.task.deps.len() > 1;
+        self.each_named(window, marks, |producers, producer, _| producers.push(producer));
         if !self.bad.is_empty() {
             self.poisoned = self.task.deps.iter().any(|dep| self.bad.contains(dep));
         }
     }
 
-    /// Visits the producers named by id that are not consumed, each once if it `marks` them. The path of one is known as long as its
-    /// slot has no other tenant.
+    /// Visits the producers named by id that are not consumed, each once if it `marks` them, with the list of those found. The path of
+    /// one is known as long as its slot has no other tenant.
     #[inline(always)]
-    fn each_named<S: Sharing>(&mut self, window: &Window<S>, marks: bool, mut visit: impl FnMut(Producer, &Slot<S>)) {
-        let Orchestrator { task, gone, paths, homes, next, .. } = self;
+    fn each_named<S: Sharing>(
+        &mut self,
+        window: &Window<S>,
+        marks: bool,
+        mut visit: impl FnMut(&mut Vec<Producer>, Producer, &Slot<S>),
+    ) {
+        let Orchestrator { task, gone, paths, homes, next, producers, .. } = self;
         let mut path = 0;
         for &task in &task.deps {
             // With several rings a task must be searched for, unless its id says where to look.
@@ -114,7 +119,7 @@ impl Orchestrator {
                     gone.push(Producer { task, slot });
                 }
             } else if !marks || from.mark(*next) {
-                visit(Producer { task, slot }, from);
+                visit(producers, Producer { task, slot }, from);
             }
         }
         self.path = path;
@@ -135,7 +140,7 @@ impl Orchestrator {
         }
         let mut newcomer = window.newcomer(self.ring, self.task.deps.len())?;
         let has_several = self.task.deps.len() > 1;
-        self.each_named(window, has_several, |producer, from| {
+        self.each_named(window, has_several, |_, producer, from| {
             // What ended badly would be known by name.
             let _ = newcomer.link(producer.slot, from);
         });
