@@ -9,25 +9,26 @@ pub(super) struct Clerk {
     stage: Duty,
     /// When there is something to do: at once (0), at a known cycle, or only when something is consumed or never.
     due: u64,
+    /// The slot of the task that is reserved and not yet published.
+    pub(super) reserved: SlotRef,
     pub(super) report: OrchestratorReport,
     /// When the present duty began.
     pub(super) since: u64,
 }
 
-/// What the orchestrator is doing. It is looked at for every task, so its variants are told apart by one byte.
+/// What the orchestrator is doing. It is looked at for every task, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub(super) enum Duty {
     /// About to read an operation.
     Read,
-    /// Does not start the submission before this cycle.
-    Wait(u64),
+    /// Does not start the submission before a cycle.
+    Wait,
     /// About to reserve.
     Reserve,
     /// Something is full.
     Blocked(Resource),
-    /// Pays until this cycle, then acts.
-    Pay(u64, Action),
+    /// Pays until a cycle, then acts.
+    Pay(Action),
     /// The program is over.
     Done,
 }
@@ -35,7 +36,7 @@ pub(super) enum Duty {
 /// What the orchestrator does when it has paid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
-    Publish(SlotRef),
+    Publish,
     OpenScope,
     CloseScope,
 }
@@ -43,7 +44,7 @@ pub(super) enum Action {
 impl Clerk {
     /// Before the first operation.
     pub(super) fn new() -> Clerk {
-        Clerk { stage: Duty::Read, due: 0, report: OrchestratorReport::default(), since: 0 }
+        Clerk { stage: Duty::Read, due: 0, reserved: 0, report: OrchestratorReport::default(), since: 0 }
     }
 
     /// What it is doing.
@@ -73,17 +74,13 @@ impl Clerk {
         }
     }
 
-    /// Books the time of the present duty, which it returns if it took any, and takes up another. Looking again at something
-    /// still full is no new wait.
-    #[inline]
-    pub(super) fn turn(&mut self, duty: Duty, now: u64) -> Option<Phase> {
+    /// Books the time of the present duty, which it returns if it took any, and takes up another, which is due at a cycle. Looking
+    /// again at something still full is no new wait.
+    #[inline(always)]
+    pub(super) fn turn(&mut self, duty: Duty, due: u64, now: u64) -> Option<Phase> {
         let (before, span) = (self.stage, now - self.since);
         self.stage = duty;
-        self.due = match duty {
-            Duty::Read | Duty::Reserve => 0,
-            Duty::Wait(until) | Duty::Pay(until, _) => until,
-            Duty::Blocked(_) | Duty::Done => u64::MAX,
-        };
+        self.due = due;
         if before == duty && matches!(duty, Duty::Blocked(_)) {
             return None;
         }
@@ -94,7 +91,7 @@ impl Clerk {
                 self.report.done += span;
                 return None;
             }
-            Duty::Wait(_) => {
+            Duty::Wait => {
                 self.report.waiting += span;
                 Phase::Waiting
             }
@@ -118,7 +115,7 @@ impl Clerk {
 
     /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
     pub(super) fn close(&mut self, now: u64) -> Option<Phase> {
-        let Duty::Blocked(on) = self.stage else { return self.turn(self.stage, now) };
+        let Duty::Blocked(on) = self.stage else { return self.turn(self.stage, self.due, now) };
         self.report.stuck = now - self.since;
         (self.report.stuck > 0).then_some(Phase::Blocked(on))
     }

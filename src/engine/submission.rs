@@ -42,17 +42,17 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             match self.clerk.stage() {
                 Duty::Read => match self.orchestrator.read()? {
                     Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
-                        self.turn(Duty::Wait(self.orchestrator.task.submit_at.max(self.now)));
+                        self.turn_until(Duty::Wait, self.orchestrator.task.submit_at.max(self.now));
                         self.leaves_mode = true;
                         break;
                     }
                     Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                        self.turn(Duty::Wait(self.orchestrator.task.submit_at));
+                        self.turn_until(Duty::Wait, self.orchestrator.task.submit_at);
                     }
                     Step::Submit => changed |= self.reserve()?,
                     step => changed |= self.step(step)?,
                 },
-                Duty::Pay(_, action) => {
+                Duty::Pay(action) => {
                     self.turn(Duty::Read);
                     self.act(action)?;
                     changed = true;
@@ -81,7 +81,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// more are lost like those that are dropped.
     #[cold]
     fn wind_up(&mut self) -> Result<bool, RunError> {
-        if let Duty::Pay(_, action) = self.clerk.stage() {
+        if let Duty::Pay(action) = self.clerk.stage() {
             self.turn(Duty::Read);
             self.act(action)?;
         }
@@ -129,7 +129,8 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
                 };
                 self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
                 self.ledger.supply(Supply::Working);
-                self.pay(cost, Action::Publish(slot))
+                self.clerk.reserved = slot;
+                self.pay(cost, Action::Publish)
             }
             Err(Refusal::Full(on)) => {
                 self.ledger.supply(Supply::Blocked(on));
@@ -144,7 +145,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
         if !M::IS_FREE && cost > 0 {
-            self.turn(Duty::Pay(self.now.saturating_add(cost), action));
+            self.turn_until(Duty::Pay(action), self.now.saturating_add(cost));
             return Ok(false);
         }
         if self.clerk.stage() != Duty::Read {
@@ -157,7 +158,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn act(&mut self, action: Action) -> Result<(), RunError> {
         match action {
-            Action::Publish(slot) => self.publish(slot)?,
+            Action::Publish => self.publish(self.clerk.reserved)?,
             Action::OpenScope => self.orchestrator.open_scope(),
             Action::CloseScope => self.close_scope(),
         }

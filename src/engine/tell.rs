@@ -63,12 +63,18 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         }
     }
 
-    /// The orchestrator takes up another duty. In line, because a duty that is handed over in memory is read back before it is
-    /// written as a whole, which stalls.
+    /// The orchestrator takes up another duty, which is due at once, or when something is consumed or never.
     #[inline(always)]
     pub(super) fn turn(&mut self, duty: Duty) {
+        let waits = matches!(duty, Duty::Blocked(_) | Duty::Done);
+        self.turn_until(duty, if waits { u64::MAX } else { 0 });
+    }
+
+    /// The orchestrator takes up another duty, which is due at a cycle.
+    #[inline(always)]
+    pub(super) fn turn_until(&mut self, duty: Duty, due: u64) {
         let since = self.clerk.since;
-        if let Some(phase) = self.clerk.turn(duty, self.now)
+        if let Some(phase) = self.clerk.turn(duty, due, self.now)
             && self.observer.watches()
         {
             self.observer.orchestrator(phase, since, self.now);

@@ -209,7 +209,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
                 )
             }
             (Some(slot), _) => self.blame(slot, why),
-            (None, Duty::Wait(_) | Duty::Pay(_, Action::Publish(_))) => self.orchestrator.blame(why),
+            (None, Duty::Wait | Duty::Pay(Action::Publish)) => self.orchestrator.blame(why),
             (None, Duty::Pay(..)) => format!("{}{why}", self.orchestrator.place()),
             (None, _) => return Ok(()),
         }))
