@@ -87,17 +87,20 @@ fn filling_pages<T>(count: usize) -> usize {
 /// Asks for large pages for a list that takes any. It makes no difference but in time, so a refusal is no error.
 ///
 /// The pages at both ends are asked for as a whole: a large list has them for itself, and can only be moved by the system without
-/// being copied as long as all its pages are of one sort.
+/// being copied as long as all its pages are of one sort. The allocator has used the first small page by now, so the first large one
+/// must be asked for by itself.
 #[cfg(target_os = "linux")]
 fn prefer_large_pages<T>(list: &mut Vec<T>) {
-    use rustix::mm::{Advice, madvise};
     const PAGE: usize = 1 << 12;
     let start = list.as_mut_ptr().cast::<u8>();
     let before = start.addr() % PAGE;
     let length = (before + list.capacity() * size_of::<T>()).next_multiple_of(PAGE);
     if length >= LARGE_PAGE {
+        let begin = start.wrapping_sub(before).cast();
         // SAFETY: the advice changes nothing about what is in the memory, neither in that of the list nor beside it.
-        let _ = unsafe { madvise(start.wrapping_sub(before).cast(), length, Advice::LinuxHugepage) };
+        let _ = unsafe { libc::madvise(begin, length, libc::MADV_HUGEPAGE) };
+        // SAFETY: as above.
+        let _ = unsafe { libc::madvise(begin, LARGE_PAGE, libc::MADV_COLLAPSE) };
     }
 }
 

@@ -55,6 +55,14 @@ impl<T: Ord> MostlySorted<T> {
         if self.is_first_in_row() { self.row.pop_front() } else { self.rest.pop().map(|Reverse(value)| value) }
     }
 
+    /// Takes a value out, if it is there.
+    pub fn remove(&mut self, value: &T) {
+        match self.row.binary_search(value) {
+            Ok(place) => drop(self.row.remove(place)),
+            Err(_) => self.rest.retain(|Reverse(other)| other != value),
+        }
+    }
+
     #[inline]
     pub fn len(&self) -> usize {
         self.row.len() + self.rest.len()

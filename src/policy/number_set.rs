@@ -103,12 +103,6 @@ impl NumberSet {
         None
     }
 
-    /// The smallest member but one.
-    #[inline]
-    pub fn second(&self) -> Option<u32> {
-        (self.len > 1).then(|| self.find_second())
-    }
-
     /// The smallest member but one, which must be there. Mostly it is near the first.
     #[inline]
     fn find_second(&self) -> u32 {
@@ -166,7 +160,6 @@ mod tests {
                     set.remove(number);
                 }
                 assert_eq!((set.first(), set.len()), (known.first().copied(), known.len()), "below {limit}");
-                assert_eq!(set.second(), known.iter().nth(1).copied(), "below {limit}");
                 assert_eq!(set.next_after(number), known.range(number + 1..).next().copied(), "below {limit}");
             }
             while let Some(number) = known.pop_first() {

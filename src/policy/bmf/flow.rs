@@ -322,6 +322,7 @@ impl Flow {
             if let Some(record) = self.records.get_mut(index as usize) {
                 record.closed_at = Some(now);
             }
+            node.held.give_up_room();
             self.closed.push(index);
         }
         is_over

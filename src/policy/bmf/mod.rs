@@ -184,13 +184,16 @@ impl Bmf {
 }
 
 impl Policy for Bmf {
+    /// As long as it is steady.
+    const INTERFERES: bool = false;
+
     fn name(&self) -> &'static str {
         "bmf"
     }
 
-    /// A node that is closed by force does not take what becomes READY.
+    /// A node that is closed by force does not take what becomes READY, and a run that is watched may be halted.
     fn is_steady(&self) -> bool {
-        self.force_close.is_none()
+        self.force_close.is_none() && self.time_out == 0
     }
 
     #[inline]

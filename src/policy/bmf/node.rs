@@ -113,6 +113,11 @@ impl Held {
         Some(first)
     }
 
+    /// No task comes any more: others can have the memory.
+    pub fn give_up_room(&mut self) {
+        self.rest = None;
+    }
+
     /// Takes all tasks out, in their order.
     pub fn take_all(&mut self) -> Vec<(u32, SlotRef)> {
         std::iter::from_fn(|| self.pop()).collect()
