@@ -20,6 +20,14 @@ const SPARE: usize = 64;
 /// Bytes that fill two large pages.
 pub(crate) const TWO_PAGES: usize = 2 * LARGE_PAGE - SPARE;
 
+/// Has the allocator of this process give every large list memory of its own from the system, however many it has freed. Otherwise it
+/// puts the later ones behind each other, where large pages do not fit. For programs, not for libraries, to decide.
+pub fn keep_apart() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it sets a number that the allocator looks at under its own lock.
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE as libc::c_int) };
+}
+
 /// Appends a value.
 #[inline(always)]
 pub(crate) fn push<T>(list: &mut Vec<T>, value: T) {

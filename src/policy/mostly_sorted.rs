@@ -27,7 +27,18 @@ impl<T: Ord> MostlySorted<T> {
         if self.row.back().is_none_or(|last| *last <= value) {
             self.row.push_back(value);
         } else {
-            self.rest.push(Reverse(value));
+            self.push_late(value);
+        }
+    }
+
+    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap.
+    fn push_late(&mut self, value: T) {
+        const NEAR: usize = 16;
+        let n_larger = self.row.iter().rev().take(NEAR).position(|other| *other <= value);
+        match n_larger {
+            Some(n_larger) => self.row.insert(self.row.len() - n_larger, value),
+            None if self.row.len() <= NEAR => self.row.push_front(value),
+            None => self.rest.push(Reverse(value)),
         }
     }
 

@@ -337,6 +337,7 @@ impl StaticList {
 
 impl Policy for StaticList {
     const INTERFERES: bool = false;
+    const KEEPS_ORDER: bool = true;
 
     fn name(&self) -> &'static str {
         "static"

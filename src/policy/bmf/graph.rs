@@ -13,7 +13,7 @@ use crate::graph::Adjacency;
 use crate::id::{TaskId, TaskType};
 use crate::large;
 use crate::policy::number_set::NumberSet;
-use crate::window::NONE;
+use crate::window::{NONE, prefetch};
 use std::collections::BTreeSet;
 use zerocopy::FromZeros;
 
@@ -328,7 +328,8 @@ impl NodeGraph {
                 self.stream(from, to, begin, &mut fed);
             }
             let first = end - self.nodes[to as usize].left as usize;
-            for place in first..end {
+            for place in (first..end).rev() {
+                self.foresee(place, by_node);
                 let task = by_node.get(place).map_or(place, |&task| task as usize);
                 self.find_inlets(task, to, begin, &mut fed);
             }
@@ -343,6 +344,43 @@ impl NodeGraph {
             self.live[to as usize] = (begin, self.streams.len() as u32);
         }
         self.spines.reverse();
+    }
+
+    /// Fetches what will be looked at for the tasks before a place, where the tasks of a node do not follow each other.
+    #[inline]
+    fn foresee(&self, place: usize, by_node: &[u32]) {
+        const FAR: usize = 24;
+        const NEAR: usize = 16;
+        const NEXT: usize = 8;
+        const FEW: usize = 4;
+        let before = |distance| by_node.get(place.wrapping_sub(distance)).map(|&task| task as usize);
+        if let Some(task) = before(FAR) {
+            prefetch(&self.tasks[task]);
+        }
+        if let Some(task) = before(NEAR)
+            && let Some(inlet) = self.inlets.get(self.tasks[task].inlet as usize)
+        {
+            prefetch(inlet);
+        }
+        if let Some(task) = before(NEXT) {
+            let producers = &self.inlets[self.inlets_of(task)];
+            producers.iter().take(FEW).for_each(|&producer| prefetch(&self.tasks[producer as usize]));
+        }
+    }
+
+    /// Fetches the streams that the packets of a task will wait in.
+    #[inline]
+    pub fn foresee_packets(&self, task: u32) {
+        const FEW: usize = 4;
+        let first = self.tasks[task as usize].outlet as usize;
+        for outlet in self.outlets.get(first..).unwrap_or_default().iter().take(FEW) {
+            if let Some(stream) = self.streams.get(outlet.stream()) {
+                prefetch(stream);
+            }
+            if outlet.is_last() {
+                break;
+            }
+        }
     }
 
     /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
@@ -385,8 +423,9 @@ impl NodeGraph {
     fn stream(&mut self, from: u32, to: u32, begin: u32, fed: &mut [u32]) -> u32 {
         let last = &mut fed[from as usize];
         if *last <= begin {
-            large::push(&mut self.streams, Stream { from, to, waiting: 0, high: 0 });
-            large::push(&mut self.upstream, from);
+            let (stream, n_nodes) = (Stream { from, to, waiting: 0, high: 0 }, self.live.len());
+            large::push_expecting(&mut self.streams, stream, || n_nodes);
+            large::push_expecting(&mut self.upstream, from, || n_nodes);
             self.is_ordered &= from < to;
             *last = self.streams.len() as u32;
         }
