@@ -34,12 +34,16 @@ impl<T: Ord> MostlySorted<T> {
     /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap.
     fn push_late(&mut self, value: T) {
         const NEAR: usize = 16;
-        let n_larger = self.row.iter().rev().take(NEAR).position(|other| *other <= value);
-        match n_larger {
-            Some(n_larger) => self.row.insert(self.row.len() - n_larger, value),
-            None if self.row.len() <= NEAR => self.row.push_front(value),
-            None => self.rest.push(Reverse(value)),
+        let begin = self.row.len().saturating_sub(NEAR);
+        if begin > 0 && value < self.row[begin] {
+            self.rest.push(Reverse(value));
+            return;
         }
+        let mut place = self.row.len();
+        while place > begin && value < self.row[place - 1] {
+            place -= 1;
+        }
+        self.row.insert(place, value);
     }
 
     /// The smallest value.
