@@ -24,8 +24,12 @@ pub(crate) const TWO_PAGES: usize = 2 * LARGE_PAGE - SPARE;
 /// puts the later ones behind each other, where large pages do not fit. For programs, not for libraries, to decide.
 pub fn keep_apart() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it sets a number that the allocator looks at under its own lock.
-    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE as libc::c_int) };
+    {
+        /// What is as large as this stands apart.
+        const BYTES: libc::c_int = 1 << 20;
+        // SAFETY: it sets a number that the allocator looks at under its own lock.
+        let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, BYTES) };
+    }
 }
 
 /// Appends a value.
