@@ -20,6 +20,18 @@ const SPARE: usize = 64;
 /// Bytes that fill two large pages.
 pub(crate) const TWO_PAGES: usize = 2 * LARGE_PAGE - SPARE;
 
+/// Has the allocator of this process give every large list memory of its own from the system, however many it has freed. Otherwise it
+/// puts the later ones behind each other, where large pages do not fit. For programs, not for libraries, to decide.
+pub fn keep_apart() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        /// What is as large as this stands apart.
+        const BYTES: libc::c_int = 1 << 20;
+        // SAFETY: it sets a number that the allocator looks at under its own lock.
+        let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, BYTES) };
+    }
+}
+
 /// Appends a value.
 #[inline(always)]
 pub(crate) fn push<T>(list: &mut Vec<T>, value: T) {
@@ -87,17 +99,20 @@ fn filling_pages<T>(count: usize) -> usize {
 /// Asks for large pages for a list that takes any. It makes no difference but in time, so a refusal is no error.
 ///
 /// The pages at both ends are asked for as a whole: a large list has them for itself, and can only be moved by the system without
-/// being copied as long as all its pages are of one sort.
+/// being copied as long as all its pages are of one sort. The allocator has used the first small page by now, so the first large one
+/// must be asked for by itself.
 #[cfg(target_os = "linux")]
 fn prefer_large_pages<T>(list: &mut Vec<T>) {
-    use rustix::mm::{Advice, madvise};
     const PAGE: usize = 1 << 12;
     let start = list.as_mut_ptr().cast::<u8>();
     let before = start.addr() % PAGE;
     let length = (before + list.capacity() * size_of::<T>()).next_multiple_of(PAGE);
     if length >= LARGE_PAGE {
+        let begin = start.wrapping_sub(before).cast();
         // SAFETY: the advice changes nothing about what is in the memory, neither in that of the list nor beside it.
-        let _ = unsafe { madvise(start.wrapping_sub(before).cast(), length, Advice::LinuxHugepage) };
+        let _ = unsafe { libc::madvise(begin, length, libc::MADV_HUGEPAGE) };
+        // SAFETY: as above.
+        let _ = unsafe { libc::madvise(begin, LARGE_PAGE, libc::MADV_COLLAPSE) };
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod fifo;
 pub mod id;
-mod large;
+pub mod large;
 mod nearest;
 pub mod sync;
 

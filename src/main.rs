@@ -8,6 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    ptosim::large::keep_apart();
     match cli::Cli::parse().run() {
         Ok(ending) => ending.into(),
         // The reader of a pipe has seen enough; that is its right.

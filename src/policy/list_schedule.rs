@@ -179,7 +179,7 @@ pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outlin
         n_arrived: 0,
         ends: Ends::new(n_workers, 0),
         running: vec![0; n_workers],
-        plan: Plan::of_single_blocks(n_tasks, n_workers),
+        plan: Plan::of_single_blocks(n_tasks),
     };
     list.run();
     Ok(list.plan)

@@ -52,7 +52,8 @@ pub trait Policy {
     /// Whether it wants to know what the program said of a task.
     const READS_SUBMISSIONS: bool = true;
 
-    /// Whether it may ask for something in [`Policy::requests`], or not take a task that a queue without limit would take.
+    /// Whether, although it is steady and no task is unusual, it may have tasks cancelled or the run halted, or not take a task that a
+    /// queue without limit would take.
     const INTERFERES: bool = true;
 
     /// Whether tasks mostly start in the order in which they became READY, so that their neighbours are near those of the last ones.

@@ -27,8 +27,23 @@ impl<T: Ord> MostlySorted<T> {
         if self.row.back().is_none_or(|last| *last <= value) {
             self.row.push_back(value);
         } else {
-            self.rest.push(Reverse(value));
+            self.push_late(value);
         }
+    }
+
+    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap.
+    fn push_late(&mut self, value: T) {
+        const NEAR: usize = 16;
+        let begin = self.row.len().saturating_sub(NEAR);
+        if begin > 0 && value < self.row[begin] {
+            self.rest.push(Reverse(value));
+            return;
+        }
+        let mut place = self.row.len();
+        while place > begin && value < self.row[place - 1] {
+            place -= 1;
+        }
+        self.row.insert(place, value);
     }
 
     /// The smallest value.
@@ -53,6 +68,14 @@ impl<T: Ord> MostlySorted<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.is_first_in_row() { self.row.pop_front() } else { self.rest.pop().map(|Reverse(value)| value) }
+    }
+
+    /// Takes a value out, if it is there.
+    pub fn remove(&mut self, value: &T) {
+        match self.row.binary_search(value) {
+            Ok(place) => drop(self.row.remove(place)),
+            Err(_) => self.rest.retain(|Reverse(other)| other != value),
+        }
     }
 
     #[inline]

@@ -4,21 +4,19 @@
 //! out are passed over until they are in, so that a small window delays the plan but never blocks it: the earliest planned
 //! task of those submitted has everything it needs.
 
-use super::number_set::NumberSet;
+use super::mostly_sorted::MostlySorted;
 use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, QueueStats, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
 use crate::large;
 use crate::machine::{Crew, WorkerSet};
-use crate::window::{NONE, SlotRef, flag, prefetch};
+use crate::window::{SlotRef, flag};
 use serde_json::json;
 use zerocopy::FromZeros;
 
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The blocks of each worker.
-    of_workers: Vec<Vec<PlannedBlock>>,
     /// Where the parts of a task begin in `parts`, one more than there are tasks; nothing if every task has exactly one entry.
     first: Vec<u32>,
     /// For every worker of every block, task by task.
@@ -30,10 +28,7 @@ pub struct Plan {
     pub(super) makespan: u64,
 }
 
-/// The place of a block in the order in which all blocks start, and the slot of its task once that is submitted.
-type PlannedBlock = (u32, SlotRef);
-
-/// A worker of a block and the block's place among its blocks, from 1, packed; 0 if it is not planned.
+/// A worker of a block, and the block's place in the order in which all blocks start, from 1, packed; 0 if it is not planned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromZeros)]
 struct Part(u64);
 
@@ -42,8 +37,8 @@ impl Part {
     const NONE: Part = Part(0);
 
     #[inline]
-    fn new(worker: u32, place: u32) -> Part {
-        Part(u64::from(worker) << 32 | u64::from(place + 1))
+    fn new(worker: u32, order: u32) -> Part {
+        Part(u64::from(worker) << 32 | u64::from(order + 1))
     }
 
     #[inline]
@@ -52,7 +47,7 @@ impl Part {
     }
 
     #[inline]
-    fn place(self) -> u32 {
+    fn order(self) -> u32 {
         self.0 as u32 - 1
     }
 }
@@ -69,42 +64,33 @@ impl Plan {
             first[index + 1] += first[index];
         }
         let (mut next, mut parts) = (first.clone(), vec![Part::NONE; first[n_tasks] as usize]);
-        let (mut of_workers, mut crews): (Vec<Vec<PlannedBlock>>, _) = (Vec::new(), Vec::new());
+        let mut crews = Vec::new();
         for (order, (task, crew)) in (0..).zip(blocks) {
             for &worker in crew.ids() {
-                if worker as usize >= of_workers.len() {
-                    of_workers.resize(worker as usize + 1, Vec::new());
-                }
-                let own = &mut of_workers[worker as usize];
                 let part = &mut next[task.0 as usize];
-                parts[*part as usize] = Part::new(worker, own.len() as u32);
+                parts[*part as usize] = Part::new(worker, order);
                 *part += 1;
-                own.push((order, NONE));
             }
             if !crew.is_one() {
                 crews.push((order, *crew));
             }
         }
-        Plan { of_workers, first, parts, crews, n_blocks: blocks.len() as u32, makespan }
+        Plan { first, parts, crews, n_blocks: blocks.len() as u32, makespan }
     }
 
     /// The beginning of a plan in which every task is at most one block of one worker.
-    pub(super) fn of_single_blocks(n_tasks: usize, n_workers: usize) -> Plan {
-        let fair_share = n_tasks / n_workers.max(1);
-        let of_workers = (0..n_workers).map(|_| Vec::with_capacity(fair_share)).collect();
-        Plan { of_workers, parts: large::zeroed(n_tasks), ..Plan::default() }
+    pub(super) fn of_single_blocks(n_tasks: usize) -> Plan {
+        Plan { parts: large::zeroed(n_tasks), ..Plan::default() }
     }
 
     /// The next block to start, the only one of its task.
     #[inline]
     pub(super) fn add(&mut self, task: u32, worker: u32) {
-        let own = &mut self.of_workers[worker as usize];
-        self.parts[task as usize] = Part::new(worker, own.len() as u32);
-        own.push((self.n_blocks, NONE));
+        self.parts[task as usize] = Part::new(worker, self.n_blocks);
         self.n_blocks += 1;
     }
 
-    /// Every worker of every block of a task, with the block's place among those of the worker.
+    /// Every worker of every block of a task.
     #[inline]
     fn of(&self, task: TaskId) -> &[Part] {
         let index = task.0 as usize;
@@ -120,47 +106,71 @@ impl Plan {
     /// Who runs a block of a worker.
     #[inline]
     fn crew(&self, order: u32, worker: u32) -> Crew {
+        if self.crews.is_empty() {
+            return Crew::one(worker);
+        }
         let shared = self.crews.binary_search_by_key(&order, |&(order, _)| order);
         shared.map_or(Crew::one(worker), |index| self.crews[index].1)
     }
+}
 
-    /// The planned blocks of each worker, none of them submitted.
-    fn take_lanes(&mut self, n_workers: usize) -> Vec<Lane> {
-        self.of_workers.resize(n_workers, Vec::new());
-        let lane = |blocks: Vec<PlannedBlock>| Lane { top: NOTHING, waiting: NumberSet::new(blocks.len()), blocks };
-        std::mem::take(&mut self.of_workers).into_iter().map(lane).collect()
+/// A block that waits: its place in the order in which blocks start and the slot of its task, packed, because numbers are compared
+/// faster than fields.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Waiting(u64);
+
+impl Waiting {
+    /// Behind all others.
+    const NOTHING: Waiting = Waiting(u64::MAX);
+
+    #[inline]
+    fn new(order: u32, slot: SlotRef) -> Waiting {
+        Waiting(u64::from(order) << 32 | u64::from(slot))
+    }
+
+    #[inline]
+    fn order(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn slot(self) -> SlotRef {
+        self.0 as SlotRef
     }
 }
 
-/// The planned blocks of one worker.
+/// The planned blocks of one worker whose tasks are submitted and that are not handed out.
 struct Lane {
-    /// The first of those that wait, or [`NOTHING`].
-    top: PlannedBlock,
-    /// In the order in which they start.
-    blocks: Vec<PlannedBlock>,
-    /// Places of the blocks of submitted tasks that are not handed out.
-    waiting: NumberSet,
+    /// The first of them, or [`Waiting::NOTHING`].
+    top: Waiting,
+    rest: MostlySorted<Waiting>,
 }
-
-/// No block.
-const NOTHING: PlannedBlock = (NONE, NONE);
 
 impl Lane {
-    /// The first block that waits, and the slot of its task.
-    #[inline]
-    fn first(&self) -> Option<PlannedBlock> {
-        (self.top.0 != NONE).then_some(self.top)
+    fn new() -> Lane {
+        Lane { top: Waiting::NOTHING, rest: MostlySorted::default() }
     }
 
-    /// The first block that waits is gone.
+    #[inline]
+    fn is_first(&self, order: u32) -> bool {
+        self.top.order() == order && self.top != Waiting::NOTHING
+    }
+
+    /// Puts a block in; whether it is the first now.
+    #[inline]
+    fn push(&mut self, block: Waiting) -> bool {
+        let is_first = block < self.top;
+        let other = if is_first { std::mem::replace(&mut self.top, block) } else { block };
+        if other != Waiting::NOTHING {
+            self.rest.push(other);
+        }
+        is_first
+    }
+
+    /// The first block is gone.
     #[inline]
     fn pop(&mut self) {
-        self.waiting.remove_first();
-        self.top = self.waiting.first().map_or(NOTHING, |place| self.blocks[place as usize]);
-        if let Some(place) = self.waiting.second() {
-            // It comes next and was not looked at for long.
-            prefetch(&self.blocks[place as usize]);
-        }
+        self.top = self.rest.pop().unwrap_or(Waiting::NOTHING);
     }
 }
 
@@ -173,50 +183,30 @@ struct Progress {
     due: WorkerSet,
 }
 
-/// How far ahead of its submission the place of a task is fetched. The plan may have it far from those of the tasks before.
-const AHEAD: u64 = 8;
-
-/// How far ahead of its submission the plan of a task is fetched, which was made long ago.
-const FAR_AHEAD: u64 = 64;
-
 impl Progress {
-    /// The task of a block will be submitted soon.
-    #[inline]
-    fn foresee(&self, part: Part) {
-        prefetch(&self.lanes[part.worker() as usize].blocks[part.place() as usize]);
-    }
-
     /// The task of a block is submitted.
     #[inline]
     fn submitted(&mut self, part: Part, slot: SlotRef) {
-        let (worker, place) = (part.worker(), part.place());
-        let lane = &mut self.lanes[worker as usize];
-        let block = &mut lane.blocks[place as usize];
-        block.1 = slot;
-        lane.waiting.insert(place);
-        if lane.waiting.first() == Some(place) {
-            lane.top = *block;
-            self.due.remove(worker);
+        if self.lanes[part.worker() as usize].push(Waiting::new(part.order(), slot)) {
+            self.due.remove(part.worker());
         }
     }
 
     /// The task of a block is READY.
     #[inline]
     fn ready(&mut self, part: Part) {
-        let (worker, place) = (part.worker(), part.place());
-        if self.lanes[worker as usize].waiting.first() == Some(place) {
-            self.due.insert(worker);
+        if self.lanes[part.worker() as usize].is_first(part.order()) {
+            self.due.insert(part.worker());
         }
     }
 
     /// A block will never be handed out.
-    fn leave(&mut self, part: Part) {
-        let (worker, place) = (part.worker(), part.place());
-        let lane = &mut self.lanes[worker as usize];
-        if lane.waiting.first() == Some(place) {
-            self.leave_first(worker);
-        } else if lane.waiting.contains(place) {
-            lane.waiting.remove(place);
+    fn leave(&mut self, part: Part, slot: SlotRef) {
+        let lane = &mut self.lanes[part.worker() as usize];
+        if lane.is_first(part.order()) {
+            self.leave_first(part.worker());
+        } else {
+            lane.rest.remove(&Waiting::new(part.order(), slot));
         }
     }
 
@@ -225,9 +215,10 @@ impl Progress {
     fn leave_first(&mut self, worker: u32) {
         let lane = &mut self.lanes[worker as usize];
         lane.pop();
-        match lane.first() {
-            Some((_, slot)) if self.is_ready[slot as usize] => self.due.insert(worker),
-            _ => self.due.remove(worker),
+        if lane.top != Waiting::NOTHING && self.is_ready[lane.top.slot() as usize] {
+            self.due.insert(worker);
+        } else {
+            self.due.remove(worker);
         }
     }
 }
@@ -247,11 +238,11 @@ pub struct StaticList {
 impl StaticList {
     /// Nothing submitted yet.
     #[must_use]
-    pub fn new(mut plan: Plan, machine: &Machine) -> StaticList {
+    pub fn new(plan: Plan, machine: &Machine) -> StaticList {
         let n_workers = machine.workers.total() as usize;
         StaticList {
             progress: Progress {
-                lanes: plan.take_lanes(n_workers),
+                lanes: (0..n_workers).map(|_| Lane::new()).collect(),
                 is_ready: vec![false; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
                 due: WorkerSet::new(n_workers),
             },
@@ -263,20 +254,9 @@ impl StaticList {
         }
     }
 
-    /// Fetches what will be looked at when the next tasks are submitted.
-    #[inline]
-    fn foresee_submission(&self, task: TaskId) {
-        if let Some(part) = self.plan.parts.get((task.0 + FAR_AHEAD) as usize) {
-            prefetch(part);
-        }
-        if let Some(&part) = self.plan.of(TaskId(task.0 + AHEAD)).first() {
-            self.progress.foresee(part);
-        }
-    }
-
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, crew: Crew, free: &WorkerSet) -> bool {
-        let on_top = |worker: u32| self.progress.lanes[worker as usize].first().is_some_and(|(top, _)| top == order);
+        let on_top = |worker: u32| self.progress.lanes[worker as usize].is_first(order);
         crew.ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
@@ -284,7 +264,7 @@ impl StaticList {
     fn place_in_order(&mut self, first: u32, second: u32, stage: &mut Stage<'_>) {
         let (mut next, mut due) = (Some(second), std::mem::take(&mut self.scratch));
         let lanes = &self.progress.lanes;
-        let on_top = |worker: u32| u64::from(lanes[worker as usize].top.0) << 32 | u64::from(worker);
+        let on_top = |worker: u32| u64::from(lanes[worker as usize].top.order()) << 32 | u64::from(worker);
         due.push(on_top(first));
         while let Some(worker) = next {
             due.push(on_top(worker));
@@ -294,7 +274,7 @@ impl StaticList {
         for block in due.drain(..) {
             let (order, worker) = ((block >> 32) as u32, block as u32);
             // It may be gone, handed out with others of its crew or its task.
-            if self.progress.lanes[worker as usize].top.0 == order {
+            if self.progress.lanes[worker as usize].is_first(order) {
                 self.place_first(worker, stage);
             }
         }
@@ -304,7 +284,8 @@ impl StaticList {
     /// Places what a worker who is due has on top, if all that it takes are there.
     #[inline]
     fn place_first(&mut self, worker: u32, stage: &mut Stage<'_>) {
-        let (order, slot) = self.progress.lanes[worker as usize].top;
+        let top = self.progress.lanes[worker as usize].top;
+        let (order, slot) = (top.order(), top.slot());
         let crew = self.plan.crew(order, worker);
         if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
             self.place_alone(worker, slot, stage);
@@ -320,9 +301,10 @@ impl StaticList {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
         self.progress.leave_first(worker);
-        if let Some((_, next)) = self.progress.lanes[worker as usize].first() {
+        let next = self.progress.lanes[worker as usize].top;
+        if next != Waiting::NOTHING {
             // It has waited for long and is in no near cache any more.
-            stage.window.foresee(next);
+            stage.window.foresee(next.slot());
         }
     }
 
@@ -336,13 +318,8 @@ impl StaticList {
             return;
         }
         let parts = self.plan.of(stage.window.slot(slot).task()).iter();
-        let mut blocks: Vec<(u32, Crew)> = parts
-            .map(|&part| {
-                let (worker, place) = (part.worker(), part.place());
-                let (order, _) = self.progress.lanes[worker as usize].blocks[place as usize];
-                (order, self.plan.crew(order, worker))
-            })
-            .collect();
+        let mut blocks: Vec<(u32, Crew)> =
+            parts.map(|&part| (part.order(), self.plan.crew(part.order(), part.worker()))).collect();
         blocks.dedup_by_key(|&mut (order, _)| order);
         if blocks.iter().all(|&(order, crew)| self.is_assembled(order, crew, free)) {
             blocks.iter().for_each(|&(_, crew)| self.place(crew, slot, stage));
@@ -360,6 +337,7 @@ impl StaticList {
 
 impl Policy for StaticList {
     const INTERFERES: bool = false;
+    const KEEPS_ORDER: bool = true;
 
     fn name(&self) -> &'static str {
         "static"
@@ -374,7 +352,6 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
-        self.foresee_submission(task);
         self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
         Ok(())
     }
@@ -395,8 +372,8 @@ impl Policy for StaticList {
         Ok(())
     }
 
-    fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, _now: u64) {
-        self.plan.of(task).iter().for_each(|&part| self.progress.leave(part));
+    fn on_cancel(&mut self, slot: SlotRef, task: TaskId, _now: u64) {
+        self.plan.of(task).iter().for_each(|&part| self.progress.leave(part, slot));
     }
 
     #[inline]

@@ -210,6 +210,7 @@ impl Flow {
         self.last_schedule = now;
         self.review(index);
         self.unqueue_packets(task, index);
+        self.shape.foresee_packets(task);
         let item = Item::new(self.shape.timestamp(task), self.shape.id(index), self.n_scheduled, task, slot);
         self.queues.push(self.shape.queue(task, queue), item);
         self.n_scheduled += 1;
@@ -322,6 +323,7 @@ impl Flow {
             if let Some(record) = self.records.get_mut(index as usize) {
                 record.closed_at = Some(now);
             }
+            node.held.give_up_room();
             self.closed.push(index);
         }
         is_over

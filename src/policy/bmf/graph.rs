@@ -4,7 +4,7 @@
 
 use super::config::Config;
 use super::node::Node;
-use super::read::{Demand, Names, Program, Sketch};
+use super::read::{Names, Program, Sketch, name_nodes};
 use super::record::LISTED;
 use super::route::Router;
 use crate::config::{ConfigError, Machine};
@@ -13,7 +13,7 @@ use crate::graph::Adjacency;
 use crate::id::{TaskId, TaskType};
 use crate::large;
 use crate::policy::number_set::NumberSet;
-use crate::window::NONE;
+use crate::window::{NONE, prefetch};
 use std::collections::BTreeSet;
 use zerocopy::FromZeros;
 
@@ -328,7 +328,8 @@ impl NodeGraph {
                 self.stream(from, to, begin, &mut fed);
             }
             let first = end - self.nodes[to as usize].left as usize;
-            for place in first..end {
+            for place in (first..end).rev() {
+                self.foresee(place, by_node);
                 let task = by_node.get(place).map_or(place, |&task| task as usize);
                 self.find_inlets(task, to, begin, &mut fed);
             }
@@ -343,6 +344,43 @@ impl NodeGraph {
             self.live[to as usize] = (begin, self.streams.len() as u32);
         }
         self.spines.reverse();
+    }
+
+    /// Fetches what will be looked at for the tasks before a place, where the tasks of a node do not follow each other.
+    #[inline]
+    fn foresee(&self, place: usize, by_node: &[u32]) {
+        const FAR: usize = 24;
+        const NEAR: usize = 16;
+        const NEXT: usize = 8;
+        const FEW: usize = 4;
+        let before = |distance| by_node.get(place.wrapping_sub(distance)).map(|&task| task as usize);
+        if let Some(task) = before(FAR) {
+            prefetch(&self.tasks[task]);
+        }
+        if let Some(task) = before(NEAR)
+            && let Some(inlet) = self.inlets.get(self.tasks[task].inlet as usize)
+        {
+            prefetch(inlet);
+        }
+        if let Some(task) = before(NEXT) {
+            let producers = &self.inlets[self.inlets_of(task)];
+            producers.iter().take(FEW).for_each(|&producer| prefetch(&self.tasks[producer as usize]));
+        }
+    }
+
+    /// Fetches the streams that the packets of a task will wait in.
+    #[inline]
+    pub fn foresee_packets(&self, task: u32) {
+        const FEW: usize = 4;
+        let first = self.tasks[task as usize].outlet as usize;
+        for outlet in self.outlets.get(first..).unwrap_or_default().iter().take(FEW) {
+            if let Some(stream) = self.streams.get(outlet.stream()) {
+                prefetch(stream);
+            }
+            if outlet.is_last() {
+                break;
+            }
+        }
     }
 
     /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
@@ -385,8 +423,9 @@ impl NodeGraph {
     fn stream(&mut self, from: u32, to: u32, begin: u32, fed: &mut [u32]) -> u32 {
         let last = &mut fed[from as usize];
         if *last <= begin {
-            large::push(&mut self.streams, Stream { from, to, waiting: 0, high: 0 });
-            large::push(&mut self.upstream, from);
+            let (stream, n_nodes) = (Stream { from, to, waiting: 0, high: 0 }, self.live.len());
+            large::push_expecting(&mut self.streams, stream, || n_nodes);
+            large::push_expecting(&mut self.upstream, from, || n_nodes);
             self.is_ordered &= from < to;
             *last = self.streams.len() as u32;
         }
@@ -423,43 +462,4 @@ fn sorted_places(mut numbers: Vec<u32>) -> Vec<u32> {
         *place += 1;
     }
     numbers
-}
-
-/// Ids of all nodes, ascending; nodes and members of the program are then known by the indices of these. Derived numbers begin
-/// behind those of the trace. Nothing if all nodes are derived, because then ids, indices and numbers are the same.
-fn name_nodes(program: &mut Program, declared: &BTreeSet<(i32, i32)>) -> Vec<i32> {
-    let named = &program.named;
-    if named.is_empty() && declared.is_empty() {
-        return Vec::new();
-    }
-    let first = named.iter().map(|&(_, id)| id).max().map_or(0, |largest| largest.saturating_add(1).max(0));
-    let (mut of_trace, mut n_derived) = (named.iter().peekable(), 0_u32);
-    let id_of = (0..program.nodes.len() as u32).map(|number| {
-        if let Some(&(_, id)) = of_trace.next_if(|&&(next, _)| next == number) {
-            return id;
-        }
-        n_derived += 1;
-        first.wrapping_add((n_derived - 1).cast_signed())
-    });
-    let id_of: Vec<i32> = id_of.collect();
-    let mut ids: Vec<i32> = id_of.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let index_of = |id: &i32| ids.binary_search(id).expect("every node is listed");
-    renumber(program, &id_of.iter().map(index_of).collect::<Vec<_>>(), ids.len());
-    ids
-}
-
-/// Gives the nodes of a program other numbers, below `n_nodes`.
-fn renumber(program: &mut Program, numbers: &[usize], n_nodes: usize) {
-    if program.demands.is_empty() {
-        program.demands = (0..program.members.len()).map(|task| program.demand(task)).collect();
-    }
-    let nobody = Demand { kind: TaskType::None, is_together: false };
-    program.nodes = vec![Sketch { n_tasks: 0, level: 0, demand: nobody }; n_nodes];
-    for member in &mut program.members {
-        let node = &mut program.nodes[numbers[member.node as usize]];
-        node.n_tasks += 1;
-        (member.node, member.place) = (numbers[member.node as usize] as u32, node.n_tasks);
-    }
 }

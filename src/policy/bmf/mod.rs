@@ -26,12 +26,12 @@ pub mod timestamp;
 pub use choose::{NodeItem, NodeTable};
 pub use config::{Backpressure, Config, NodeConfig};
 
-use super::{AfterEnd, Dropped, End, Halt, Policy, Ready, Requests, Stage, Submission};
+use super::{AfterEnd, Dropped, End, Halt, Policy, Ready, Requests, Stage};
 use crate::config::Machine;
 use crate::engine::RunError;
 use crate::graph::Adjacency;
 use crate::id::{TaskId, TaskType};
-use crate::window::{SlotRef, prefetch};
+use crate::window::SlotRef;
 use crate::workload::{Control, Workload};
 use flow::Flow;
 use graph::NodeGraph;
@@ -52,8 +52,6 @@ pub struct Bmf {
     arrivals: Vec<u32>,
     /// Whether a task is being completed, which asks for the nodes of all that becomes READY by it.
     is_completing: bool,
-    /// By slot, the task that was submitted to it last.
-    tenants: Vec<u32>,
     requests: Requests,
 }
 
@@ -91,7 +89,6 @@ impl Bmf {
             phase: Phase::Built,
             arrivals: Vec::new(),
             is_completing: false,
-            tenants: vec![0; (machine.limits.window * u64::from(machine.limits.rings)) as usize],
             requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
             flow: Flow::new(shape, config, Queues::new(machine.workers.total()), Record::new(is_declared)),
         })
@@ -184,26 +181,18 @@ impl Bmf {
 }
 
 impl Policy for Bmf {
+    const READS_SUBMISSIONS: bool = false;
+    /// As long as it is steady.
+    const INTERFERES: bool = false;
+    const KEEPS_ORDER: bool = true;
+
     fn name(&self) -> &'static str {
         "bmf"
     }
 
-    /// A node that is closed by force does not take what becomes READY.
+    /// A node that is closed by force does not take what becomes READY, and a run that is watched may be halted.
     fn is_steady(&self) -> bool {
-        self.force_close.is_none()
-    }
-
-    #[inline]
-    fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
-        self.tenants[submission.slot as usize] = submission.task.0 as u32;
-        Ok(())
-    }
-
-    #[inline]
-    fn foresee(&self, slot: SlotRef) {
-        if let Some(member) = self.flow.shape.tasks.get(self.tenants[slot as usize] as usize) {
-            prefetch(member);
-        }
+        self.force_close.is_none() && self.time_out == 0
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {

@@ -43,8 +43,23 @@ pub(super) struct Held {
     rest: Option<Box<MostlySorted<Waiting>>>,
 }
 
-/// Rank in the node, task and slot.
-pub(super) type Waiting = (i64, u32, SlotRef);
+/// Rank in the node, task and slot, packed, because numbers are compared faster than fields.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting(u128);
+
+impl Waiting {
+    #[inline]
+    fn new(task: u32, slot: SlotRef, graph: &NodeGraph) -> Waiting {
+        // With the sign turned round, numbers without a sign are in the same order.
+        let rank = graph.rank_in_node(task).cast_unsigned() ^ 1 << 63;
+        Waiting(u128::from(rank) << 64 | u128::from(task) << 32 | u128::from(slot))
+    }
+
+    #[inline]
+    fn task_and_slot(self) -> (u32, SlotRef) {
+        ((self.0 >> 32) as u32, self.0 as SlotRef)
+    }
+}
 
 impl Node {
     pub fn new(n_tasks: u32, queue: u32) -> Node {
@@ -95,10 +110,9 @@ impl Held {
             (self.task, self.slot) = (task, slot);
             return true;
         }
-        let first = (graph.rank_in_node(self.task), self.task, self.slot);
-        let new = (graph.rank_in_node(task), task, slot);
+        let (first, new) = (Waiting::new(self.task, self.slot, graph), Waiting::new(task, slot, graph));
         self.rest.get_or_insert_default().push(first.max(new));
-        (_, self.task, self.slot) = first.min(new);
+        (self.task, self.slot) = first.min(new).task_and_slot();
         false
     }
 
@@ -109,8 +123,13 @@ impl Held {
         }
         let first = (self.task, self.slot);
         let next = self.rest.as_mut().and_then(|rest| rest.pop());
-        (self.task, self.slot) = next.map_or((NONE, 0), |(_, task, slot)| (task, slot));
+        (self.task, self.slot) = next.map_or((NONE, 0), Waiting::task_and_slot);
         Some(first)
+    }
+
+    /// No task comes any more: others can have the memory.
+    pub fn give_up_room(&mut self) {
+        self.rest = None;
     }
 
     /// Takes all tasks out, in their order.

@@ -144,7 +144,7 @@ impl Flow {
         // Scheduling is what changes who is able, so if nobody else is, asking the others changes nothing. That goes for
         // nodes before the first that is able: what may make them able comes after they were asked.
         let (place, n_ordered) = (self.passes.place(index), self.passes.n_ordered);
-        let first = first.min(n_ordered);
+        let mut first = first.min(n_ordered);
         if place < first {
             return;
         }
@@ -171,11 +171,15 @@ impl Flow {
                 continue;
             }
             self.leave(&visit, now);
+            // Who is not able by now does nothing in this pass: what may make a node able comes after it was asked.
+            let Some(able) = self.passes.able.first() else { break };
+            first = first.max(able.min(n_ordered));
             match self.passes.path.pop() {
-                Some(asking) => visit = asking,
-                None => return,
+                Some(asking) if first <= place => visit = asking,
+                _ => break,
             }
         }
+        self.passes.path.clear();
     }
 
     /// Nodes that feed each other, each the next, are asked one after the other: whoever of them comes before another is upstream of it.

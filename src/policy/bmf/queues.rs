@@ -153,7 +153,9 @@ impl Queues {
             self.waiting -= self.queues[together].hand_out_together(stage);
         }
         let mut from = 0;
-        while let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from) {
+        while self.waiting > 0
+            && let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from)
+        {
             from = worker + 1;
             let queue = &mut self.queues[worker as usize];
             self.waiting -= queue.hand_out(stage, worker);

@@ -11,7 +11,7 @@ use crate::orchestrator::Orchestrator;
 use crate::window::NONE;
 use crate::workload::{Symbols, Workload};
 use crate::{config::Machine, engine::RunError};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A program as far as the policy needs it. Nodes are numbered by first appearance.
@@ -84,6 +84,45 @@ impl Program {
     /// What a task runs on.
     pub fn demand(&self, task: usize) -> Demand {
         self.demands.get(task).copied().unwrap_or_else(|| self.nodes[self.members[task].node as usize].demand)
+    }
+}
+
+/// Ids of all nodes, ascending; nodes and members of the program are then known by the indices of these. Derived numbers begin
+/// behind those of the trace. Nothing if all nodes are derived, because then ids, indices and numbers are the same.
+pub(super) fn name_nodes(program: &mut Program, declared: &BTreeSet<(i32, i32)>) -> Vec<i32> {
+    let named = &program.named;
+    if named.is_empty() && declared.is_empty() {
+        return Vec::new();
+    }
+    let first = named.iter().map(|&(_, id)| id).max().map_or(0, |largest| largest.saturating_add(1).max(0));
+    let (mut of_trace, mut n_derived) = (named.iter().peekable(), 0_u32);
+    let id_of = (0..program.nodes.len() as u32).map(|number| {
+        if let Some(&(_, id)) = of_trace.next_if(|&&(next, _)| next == number) {
+            return id;
+        }
+        n_derived += 1;
+        first.wrapping_add((n_derived - 1).cast_signed())
+    });
+    let id_of: Vec<i32> = id_of.collect();
+    let mut ids: Vec<i32> = id_of.iter().copied().chain(declared.iter().flat_map(|&(a, b)| [a, b])).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let index_of = |id: &i32| ids.binary_search(id).expect("every node is listed");
+    renumber(program, &id_of.iter().map(index_of).collect::<Vec<_>>(), ids.len());
+    ids
+}
+
+/// Gives the nodes of a program other numbers, below `n_nodes`.
+fn renumber(program: &mut Program, numbers: &[usize], n_nodes: usize) {
+    if program.demands.is_empty() {
+        program.demands = (0..program.members.len()).map(|task| program.demand(task)).collect();
+    }
+    let nobody = Demand { kind: TaskType::None, is_together: false };
+    program.nodes = vec![Sketch { n_tasks: 0, level: 0, demand: nobody }; n_nodes];
+    for member in &mut program.members {
+        let node = &mut program.nodes[numbers[member.node as usize]];
+        node.n_tasks += 1;
+        (member.node, member.place) = (numbers[member.node as usize] as u32, node.n_tasks);
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Router<'a> {
     }
 
     fn choose(&mut self, id: i32, kind: TaskType) -> Result<u32, ConfigError> {
-        let queue = if self.config.nodes.contains_key(&id) {
+        let queue = if !self.config.nodes.is_empty() && self.config.nodes.contains_key(&id) {
             self.configured(id, kind)?
         } else if self.is_declared {
             self.first_fit(id, kind)
