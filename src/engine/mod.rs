@@ -367,6 +367,12 @@ pub trait Observer {
         let _ = (ring, window, now);
     }
 
+    /// Nothing more happens at this cycle.
+    #[inline]
+    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
+        let _ = (window, now);
+    }
+
     /// The policy acts by itself: what is told next, up to the next job, is not the effect of a job.
     #[inline]
     fn policy_acts(&mut self, now: u64) {
@@ -482,6 +488,7 @@ impl Observer for Watch<'_, '_> {
         job_at_once(job: &SchedulerJob, now: u64);
         orchestrator(phase: Phase, from: u64, now: u64);
         occupied(ring: u32, window: &Window<Local>, now: u64);
+        instant_over(window: &Window<Local>, now: u64);
         policy_acts(now: u64);
         child_released(slot: SlotRef, now: u64);
         finished(names: &Symbols, now: u64);

@@ -167,6 +167,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             };
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
+            self.observer.instant_over(self.window, self.now);
             self.ledger.advance(next);
             self.now = next;
         }
@@ -189,6 +190,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         if let Some(phase) = self.clerk.close(self.now) {
             self.observer.orchestrator(phase, since, self.now);
         }
+        self.observer.instant_over(self.window, self.now);
         self.observer.finished(self.orchestrator.source().symbols(), self.now);
         Ok(())
     }

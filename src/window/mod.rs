@@ -324,7 +324,14 @@ impl<S: Sharing> Window<S> {
         }
     }
 
+    /// How many producers a task is linked to.
+    #[inline]
+    pub fn n_producers(&self, task: &Slot<S>) -> u32 {
+        task.deps_linked.load(Relaxed) // Ordering: the orchestrator's own.
+    }
+
     /// Visits the producers a task is linked to.
+    #[inline]
     pub fn each_producer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
         let task = self.slot(slot);
         let first = task.deps_first.load(Relaxed);

@@ -32,14 +32,13 @@ impl Journal {
         }
     }
 
-    /// Writes a block that waits for what belongs to it; when time moves on, also what was held back for the end of the instant.
+    /// Writes a block that waits for what belongs to it, and the cycle if time has moved on.
     #[inline(never)]
     pub(super) fn settle(&mut self, now: u64) {
         if self.settled == NEVER {
             self.append(self.placed);
         }
         if self.now != now {
-            self.release();
             let mut passed = now - self.now;
             while passed > MOST_CYCLES {
                 self.append([CYCLE | MOST_CYCLES << 4]);
@@ -55,12 +54,9 @@ impl Journal {
     #[inline(always)]
     fn append<const N: usize>(&mut self, words: [u64; N]) -> usize {
         self.make_room();
-        let page = &mut self.page;
-        // The page is not full, which the compiler sees by this.
-        let at = page.used & (PAGE_WORDS - 1);
-        let room: &mut [u64; N] = page.words[at..].first_chunk_mut().expect("there is room behind the page");
-        *room = words;
-        page.used = at + N;
+        let at = self.page.used;
+        *self.page.room().first_chunk_mut().expect("an event is no longer than the longest") = words;
+        self.page.used = at + N;
         at
     }
 
@@ -72,11 +68,20 @@ impl Journal {
         }
     }
 
-    /// Writes down what is held back.
-    #[inline]
-    pub(super) fn release(&mut self) {
-        if let Some(words) = self.held.release() {
-            self.append(words);
+    /// Writes down what is in use in the ring that changed, if any did.
+    #[inline(always)]
+    fn release(&mut self, window: &Window<Local>, now: u64) {
+        let look = |ring| {
+            let state = window.ring(ring);
+            Occupancy {
+                window: state.submitted() - state.retired(),
+                heap: state.heap_used(),
+                deps: state.deps_used(),
+                tensors: window.tensors(),
+            }
+        };
+        if let Some(words) = self.held.release(look) {
+            self.write(now, words);
         }
     }
 
@@ -180,27 +185,37 @@ impl Observer for Journal {
         if !self.needs.tasks && !self.needs.causes {
             return;
         }
-        let job = &window.slot(slot).job;
+        let (entry, is_next) = (window.slot(slot), task.0 == self.next_task);
+        let job = &entry.job;
         let (name, kernel, blocks) = (job.name(), job.kernel.load(Relaxed), job.blocks());
         let facts = (job.kind() as u64) << 4 | u64::from(slot) << 32;
         self.come_to(now);
-        // Producers belong to the page of their task.
         self.make_room();
-        let (page, mut n_producers) = (&mut self.page, 0);
-        if self.needs.tasks {
-            let before = page.producers.len();
-            window.each_producer(slot, |producer| page.producers.push(window.slot(producer).task().0));
-            n_producers = (page.producers.len() - before) as u64;
-        }
-        let kernel_number = u64::from(kernel.wrapping_add(1));
-        let is_next = task.0 == self.next_task && name == NONE && blocks == 1;
         self.next_task = task.0 + 1;
-        let at = if is_next && n_producers <= MOST_PRODUCERS && kernel_number <= MOST_KERNELS {
-            self.append([NEXT | facts | n_producers << PRODUCERS | kernel_number << KERNEL])
+        let n_producers = if self.needs.tasks { window.n_producers(entry) } else { 0 };
+        let (kernel_number, at) = (u64::from(kernel.wrapping_add(1)), self.page.used);
+        let is_plain = is_next && name == NONE && blocks == 1;
+        if is_plain && n_producers <= MOST_PRODUCERS && kernel_number <= MOST_KERNELS {
+            let head = NEXT | facts | u64::from(n_producers) << PRODUCERS | kernel_number << KERNEL;
+            let room = self.page.room();
+            room[0] = head;
+            let mut places = room[1..].iter_mut();
+            if n_producers > 0 {
+                window.each_producer(slot, |producer| {
+                    let place = places.next().expect("a plain task has few producers");
+                    *place = window.slot(producer).task().0;
+                });
+            }
+            self.page.used = at + 1 + n_producers as usize;
         } else {
+            // Producers belong to the page of their task.
+            let producers = &mut self.page.producers;
+            if n_producers > 0 {
+                window.each_producer(slot, |producer| producers.push(window.slot(producer).task().0));
+            }
             let names = u64::from(name) | u64::from(kernel) << 32;
-            self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | n_producers << 32])
-        };
+            self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | u64::from(n_producers) << 32]);
+        }
         (self.last, self.last_end) = (at, self.page.used);
     }
 
@@ -300,22 +315,17 @@ impl Observer for Journal {
 
     #[inline(always)]
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        if !self.needs.levels {
-            return;
+        if self.needs.levels {
+            if self.held.holds_other(ring) {
+                self.release(window, now);
+            }
+            self.held.hold(ring);
         }
-        if self.now != now {
-            self.settle(now);
-        }
-        let state = window.ring(ring);
-        let occupancy = Occupancy {
-            window: state.submitted() - state.retired(),
-            heap: state.heap_used(),
-            deps: state.deps_used(),
-            tensors: window.tensors(),
-        };
-        if let Some(words) = self.held.replace(ring, occupancy) {
-            self.write(now, words);
-        }
+    }
+
+    #[inline(always)]
+    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
+        self.release(window, now);
     }
 
     #[inline(always)]
@@ -336,7 +346,6 @@ impl Observer for Journal {
 
     fn finished(&mut self, names: &Symbols, now: u64) {
         self.note_names(names);
-        self.release();
         self.write(now, [FINISHED]);
     }
 }
