@@ -355,6 +355,18 @@ pub trait Observer {
         self.job(job, JobStep::Done, now);
     }
 
+    /// The only block of a task was placed on one worker and started there at once.
+    #[inline]
+    fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
+        self.placed(&Placed { slot, task, kind, is_last: true, crew: &crew }, row.start);
+        if self.heeds(JobStep::Done) {
+            let job = SchedulerJob { kind: JobKind::Dispatch, slot, task, worker: Some(row.worker) };
+            self.job_at_once(&job, row.start);
+        }
+        self.block(row, names);
+    }
+
     /// The orchestrator did this from a cycle to now; spans without length are not told.
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
@@ -486,6 +498,7 @@ impl Observer for Watch<'_, '_> {
         placed(placed: &Placed<'_>, now: u64);
         job(job: &SchedulerJob, step: JobStep, now: u64);
         job_at_once(job: &SchedulerJob, now: u64);
+        started(slot: SlotRef, row: &BlockRow, names: &Symbols);
         orchestrator(phase: Phase, from: u64, now: u64);
         occupied(ring: u32, window: &Window<Local>, now: u64);
         instant_over(window: &Window<Local>, now: u64);

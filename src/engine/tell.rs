@@ -14,7 +14,8 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
         if at_once {
             self.jobs.report.jobs += 1;
-            if self.observer.heeds(JobStep::Done) {
+            let is_told_later = Self::STARTS_AT_ONCE && matches!(job, Job::Dispatch(_));
+            if !is_told_later && self.observer.heeds(JobStep::Done) {
                 let told = self.describe(job);
                 self.observer.job_at_once(&told, self.now);
             }

@@ -402,7 +402,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         let (at_once, is_childless) = (self.is_settled(), M::IS_USUAL || self.family.is_unused());
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
-            self.tell_placed(leader);
+            if !Self::STARTS_AT_ONCE {
+                self.tell_placed(leader);
+            }
             self.push(Job::Dispatch(leader), at_once);
         }
         self.placed.clear();

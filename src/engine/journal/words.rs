@@ -61,6 +61,8 @@ pub(super) const WITH_CONSUMED: u64 = 1 << 31;
 /// Place of the leader's number + 1 in a job; 0 is none. A machine has at most 2^20 workers.
 pub(super) const LEADER: u32 = 9;
 pub(super) const LEADERS: u64 = (1 << 22) - 1;
+/// In a placed block: how many workers it is placed on, if that is one.
+pub(super) const ONE_WORKER: u64 = 1 << 8;
 /// Place of the first worker of a placed block; others stand in a word of their own.
 pub(super) const FIRST: u32 = 12;
 pub(super) const FIRSTS: u64 = (1 << 20) - 1;

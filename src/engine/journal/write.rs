@@ -3,8 +3,8 @@
 use super::facts::Occupancy;
 use super::words::{
     AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, EVENT_WORDS, FINISHED, FIRST, FIRSTS, JOB, JOINED,
-    KERNEL, LEADER, LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED,
-    POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
+    KERNEL, LEADER, LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, NEXT, ONE_WORKER, ORCHESTRATOR, PAGE_WORDS,
+    PLACED, POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
 };
 use super::{Journal, NEVER};
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
@@ -123,16 +123,32 @@ impl Journal {
     #[inline(always)]
     fn add_start(&mut self, row: &BlockRow) -> bool {
         let [head, task] = self.placed;
-        let waits = [row.start - row.submit, row.start - row.ready, row.end - row.start];
-        let is_short = waits[0] | waits[1] | waits[2] <= LOW && row.name.is_none() && row.block == 0;
         let is_same = task == row.task.0 && head >> FIRST & FIRSTS == u64::from(row.worker.0);
-        if self.settled != NEVER || row.start != self.now || !is_short || !is_same {
+        if self.settled != NEVER || row.start != self.now || !is_same {
             return false;
         }
+        let Some(words) = started(head ^ PLACED ^ STARTED, row) else { return false };
         self.settled = self.now;
-        let run = waits[2] | number(row.kernel) << 32;
-        self.append([head ^ PLACED ^ STARTED, task, waits[0] | waits[1] << 32, run]);
+        self.append(words);
         true
+    }
+
+    /// One more block has started.
+    #[inline(always)]
+    fn count_block(&mut self, names: &Symbols) {
+        self.n_blocks += 1;
+        if names.len() > self.n_names {
+            self.note_names(names);
+        }
+    }
+
+    /// The start of a block whose moments are far apart or whose task has a name.
+    #[cold]
+    fn start_step_by_step(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
+        self.placed(&Placed { slot, task, kind, is_last: true, crew: &crew }, row.start);
+        self.job_at_once(&SchedulerJob { kind: JobKind::Dispatch, slot, task, worker: Some(row.worker) }, row.start);
+        self.block(row, names);
     }
 
     #[cold]
@@ -174,10 +190,22 @@ impl Observer for Journal {
             // The moment of a row is its start, which may lie ahead: the cycle is left as it is.
             self.append([head, row.task.0, row.submit, row.ready, row.start, row.end, symbols]);
         }
-        self.n_blocks += 1;
-        if names.len() > self.n_names {
-            self.note_names(names);
+        self.count_block(names);
+    }
+
+    #[inline(always)]
+    fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        let head = STARTED | one_worker(row.kind, row.worker.0, true, slot);
+        let Some([head, words @ ..]) = started(head, row) else { return self.start_step_by_step(slot, row, names) };
+        self.come_to(row.start);
+        let mut dispatch = 0;
+        if self.needs.causes {
+            self.other_effect();
+            dispatch = WITH_JOB;
         }
+        let [task, waits, run] = words;
+        self.append([head | dispatch, task, waits, run]);
+        self.count_block(names);
     }
 
     #[inline(always)]
@@ -251,14 +279,19 @@ impl Observer for Journal {
         if !self.needs.levels && !self.needs.causes {
             return;
         }
-        let worker = |nth: usize| placed.crew.get(nth).map_or(0, |&worker| u64::from(worker));
-        let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8 | worker(0) << FIRST;
-        let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
-        if placed.crew.len() == 1 {
-            self.come_to(now);
-            (self.placed, self.settled) = ([head, placed.task.0], NEVER);
-        } else {
-            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32]);
+        let head = |first: u32| PLACED | one_worker(placed.kind, first, placed.is_last, placed.slot);
+        match *placed.crew {
+            [worker] => {
+                self.come_to(now);
+                (self.placed, self.settled) = ([head(worker), placed.task.0], NEVER);
+            }
+            ref crew => {
+                let worker = |nth: usize| crew.get(nth).copied().unwrap_or(0);
+                let others = u64::from(worker(1)) | u64::from(worker(2)) << 32;
+                // One is counted already.
+                let more = (crew.len() as u64) << 8 ^ ONE_WORKER;
+                self.write(now, [head(worker(0)) ^ more, placed.task.0, others]);
+            }
         }
     }
 
@@ -348,6 +381,20 @@ impl Observer for Journal {
         self.note_names(names);
         self.write(now, [FINISHED]);
     }
+}
+
+/// What the first word of a block tells that is placed on one worker.
+#[inline(always)]
+fn one_worker(kind: TaskType, worker: u32, is_last: bool, slot: SlotRef) -> u64 {
+    (kind as u64) << 4 | ONE_WORKER | u64::from(is_last) << 10 | u64::from(worker) << FIRST | u64::from(slot) << 32
+}
+
+/// The start of a block behind its first word, if its moments are close and its task is plain.
+#[inline(always)]
+fn started(head: u64, row: &BlockRow) -> Option<[u64; 4]> {
+    let [submit, ready, run] = [row.start - row.submit, row.start - row.ready, row.end - row.start];
+    let is_short = submit | ready | run <= LOW && row.name.is_none() && row.block == 0;
+    is_short.then(|| [head, row.task.0, submit | ready << 32, run | number(row.kernel) << 32])
 }
 
 #[inline]
