@@ -110,17 +110,16 @@ impl Perfetto {
     }
 
     /// Tells the text of a name at its first use.
-    #[inline]
+    #[cold]
     fn intern<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let id = slice.name_id as usize;
         if id >= self.known_names.len() {
             self.known_names.resize(id + 1, false);
         }
-        if !std::mem::replace(&mut self.known_names[id], true) {
-            let mut entry = Vec::new();
-            name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
-            pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
-        }
+        self.known_names[id] = true;
+        let mut entry = Vec::new();
+        name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
+        pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
     }
 
     /// The beginning of a slice that has a label or arrows, which may take any number of bytes.
@@ -204,7 +203,9 @@ impl Form for Perfetto {
 
     #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
-        self.intern(pen, slice);
+        if self.known_names.get(slice.name_id as usize) != Some(&true) {
+            self.intern(pen, slice);
+        }
         let track = self.track(slice.lane);
         let Slice { from, to, .. } = *slice;
         let has_label = slice.block.is_some_and(|block| block.label.is_some());

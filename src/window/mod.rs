@@ -25,7 +25,7 @@ pub use state::State;
 use crate::config::{FanoutOrder, Limits};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
-pub(crate) use prefetch::prefetch;
+pub(crate) use prefetch::{prefetch, prefetch_to_write};
 use slot::{CLOSED, keeps};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 #[cfg(not(loom))]

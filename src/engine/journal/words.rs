@@ -12,12 +12,15 @@ use super::Reader;
 use super::facts::{DoneJob, Names, Occupancy, Started, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
-use crate::window::{NONE, Resource};
+use crate::window::{NONE, Resource, prefetch_to_write};
 use std::sync::Arc;
 
 /// Words of a page, a power of two, and room for what begins in it. Threads wake each other once a page, which takes microseconds; much
 /// larger ones leave the caches.
 pub(super) const PAGE_WORDS: usize = 1 << 16;
+/// How many words ahead of what is written the page is fetched. Whoever read it last still has it, and what a processor does next waits
+/// for what it has written before.
+const AHEAD: usize = 128;
 /// Words of the largest event.
 pub(super) const EVENT_WORDS: usize = 1 + MOST_PRODUCERS as usize;
 
@@ -111,6 +114,7 @@ impl Page {
     /// Room for an event in a page that is not full.
     #[inline(always)]
     pub(super) fn room(&mut self) -> &mut [u64; EVENT_WORDS] {
+        prefetch_to_write(&self.words[(self.used + AHEAD) & (PAGE_WORDS - 1)]);
         // An event begins within the page, which the compiler sees by this.
         self.words[self.used & (PAGE_WORDS - 1)..].first_chunk_mut().expect("there is room behind the page")
     }
