@@ -36,8 +36,10 @@ mod tally;
 mod tell;
 pub mod threads;
 mod virtual_time;
+mod watch;
 
 pub use choose::simulate_with;
+pub use watch::Watch;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
@@ -358,13 +360,7 @@ pub trait Observer {
     /// The only block of a task was placed on one worker and started there at once.
     #[inline]
     fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
-        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
-        self.placed(&Placed { slot, task, kind, is_last: true, crew: &crew }, row.start);
-        if self.heeds(JobStep::Done) {
-            let job = SchedulerJob { kind: JobKind::Dispatch, slot, task, worker: Some(row.worker) };
-            self.job_at_once(&job, row.start);
-        }
-        self.block(row, names);
+        tell::step_by_step(self, slot, row, names);
     }
 
     /// The orchestrator did this from a cycle to now; spans without length are not told.
@@ -450,63 +446,6 @@ pub struct BlockRow {
     pub kernel: Option<Symbol>,
     /// Type of the task.
     pub kind: TaskType,
-}
-
-/// Any observers, several or none, so that the engine is compiled once for a policy and not once for every observer. What one
-/// of them heeds all are told.
-pub struct Watch<'s, 'o>(pub &'s mut [&'o mut dyn Observer]);
-
-/// Passes calls on to all who watch.
-macro_rules! pass_on {
-    ($($call:ident($($argument:ident: $kind:ty),*);)*) => {
-        $(
-            #[inline]
-            fn $call(&mut self, $($argument: $kind),*) {
-                for observer in &mut *self.0 {
-                    observer.$call($($argument),*);
-                }
-            }
-        )*
-    };
-}
-
-impl Observer for Watch<'_, '_> {
-    #[inline]
-    fn watches(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    #[inline]
-    fn heeds(&self, step: JobStep) -> bool {
-        self.0.iter().any(|observer| observer.heeds(step))
-    }
-
-    #[inline]
-    fn heeds_ends(&self) -> bool {
-        self.0.iter().any(|observer| observer.heeds_ends())
-    }
-
-    pass_on! {
-        block(row: &BlockRow, names: &Symbols);
-        block_ends(leader: WorkerId, now: u64);
-        submitted(task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64);
-        completed(task: TaskId, now: u64);
-        consumed(task: TaskId, now: u64);
-        retired(retired: &Retired, now: u64);
-        ready(task: TaskId, slot: SlotRef, kind: TaskType, now: u64);
-        withdrawn(kind: TaskType, now: u64);
-        placed(placed: &Placed<'_>, now: u64);
-        job(job: &SchedulerJob, step: JobStep, now: u64);
-        job_at_once(job: &SchedulerJob, now: u64);
-        started(slot: SlotRef, row: &BlockRow, names: &Symbols);
-        orchestrator(phase: Phase, from: u64, now: u64);
-        occupied(ring: u32, window: &Window<Local>, now: u64);
-        instant_over(window: &Window<Local>, now: u64);
-        policy_acts(now: u64);
-        child_released(slot: SlotRef, now: u64);
-        finished(names: &Symbols, now: u64);
-        cancelled(task: TaskId, cause: &Cause<'_>, now: u64);
-    }
 }
 
 /// The observer that does not look.

@@ -7,6 +7,7 @@ use super::words::{
     PLACED, POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
 };
 use super::{Journal, NEVER};
+use crate::engine::tell::step_by_step;
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Local, Word};
@@ -142,15 +143,6 @@ impl Journal {
         }
     }
 
-    /// The start of a block whose moments are far apart or whose task has a name.
-    #[cold]
-    fn start_step_by_step(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
-        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
-        self.placed(&Placed { slot, task, kind, is_last: true, crew: &crew }, row.start);
-        self.job_at_once(&SchedulerJob { kind: JobKind::Dispatch, slot, task, worker: Some(row.worker) }, row.start);
-        self.block(row, names);
-    }
-
     #[cold]
     fn note_names(&mut self, names: &Symbols) {
         let new = names.iter().skip(self.n_names).map(|(_, name)| Arc::from(name));
@@ -196,7 +188,7 @@ impl Observer for Journal {
     #[inline(always)]
     fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
         let head = STARTED | one_worker(row.kind, row.worker.0, true, slot);
-        let Some([head, words @ ..]) = started(head, row) else { return self.start_step_by_step(slot, row, names) };
+        let Some([head, words @ ..]) = started(head, row) else { return step_by_step(self, slot, row, names) };
         self.come_to(row.start);
         let mut dispatch = 0;
         if self.needs.causes {
