@@ -187,6 +187,10 @@ impl Observer for Journal {
 
     #[inline(always)]
     fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        if !self.needs.levels && !self.needs.causes {
+            // Nobody asks for cycles, so that the moments of the row are told whole.
+            return self.block(row, names);
+        }
         let head = STARTED | one_worker(row.kind, row.worker.0, true, slot);
         let Some([head, words @ ..]) = started(head, row) else { return step_by_step(self, slot, row, names) };
         self.come_to(row.start);
