@@ -78,6 +78,23 @@ impl TaskType {
     pub const ALL: [TaskType; 6] =
         [TaskType::Mix, TaskType::Cube, TaskType::Vector, TaskType::AiCpu, TaskType::Accelerator, TaskType::None];
 
+    /// The task type of this number, which is its place in [`TaskType::ALL`]; larger numbers stand for none. Only the lowest three bits
+    /// count, so that it is one look into a table.
+    #[must_use]
+    #[inline(always)]
+    pub fn of_number(number: u64) -> TaskType {
+        const NUMBERED: [TaskType; 8] = {
+            let mut numbered = [TaskType::None; 8];
+            let mut number = 0;
+            while number < TaskType::ALL.len() {
+                numbered[number] = TaskType::ALL[number];
+                number += 1;
+            }
+            numbered
+        };
+        NUMBERED[number as usize & 7]
+    }
+
     /// The name used in files and reports.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -273,7 +273,12 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
                 kernel: symbol(kernel),
                 kind: slot.job.kind(),
             };
-            self.observer.block(&row, self.orchestrator.source().symbols());
+            let names = self.orchestrator.source().symbols();
+            if Self::STARTS_AT_ONCE {
+                self.observer.started(block.slot, &row, names);
+            } else {
+                self.observer.block(&row, names);
+            }
         }
         end
     }

@@ -36,8 +36,10 @@ mod tally;
 mod tell;
 pub mod threads;
 mod virtual_time;
+mod watch;
 
 pub use choose::simulate_with;
+pub use watch::Watch;
 
 /// Runs `workload` on `machine` in virtual time under the default policy; `observer` is told what happens.
 ///
@@ -355,6 +357,12 @@ pub trait Observer {
         self.job(job, JobStep::Done, now);
     }
 
+    /// The only block of a task was placed on one worker and started there at once.
+    #[inline]
+    fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        tell::step_by_step(self, slot, row, names);
+    }
+
     /// The orchestrator did this from a cycle to now; spans without length are not told.
     #[inline]
     fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
@@ -365,6 +373,12 @@ pub trait Observer {
     #[inline]
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
         let _ = (ring, window, now);
+    }
+
+    /// Nothing more happens at this cycle.
+    #[inline]
+    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
+        let _ = (window, now);
     }
 
     /// The policy acts by itself: what is told next, up to the next job, is not the effect of a job.
@@ -432,61 +446,6 @@ pub struct BlockRow {
     pub kernel: Option<Symbol>,
     /// Type of the task.
     pub kind: TaskType,
-}
-
-/// Any observers, several or none, so that the engine is compiled once for a policy and not once for every observer. What one
-/// of them heeds all are told.
-pub struct Watch<'s, 'o>(pub &'s mut [&'o mut dyn Observer]);
-
-/// Passes calls on to all who watch.
-macro_rules! pass_on {
-    ($($call:ident($($argument:ident: $kind:ty),*);)*) => {
-        $(
-            #[inline]
-            fn $call(&mut self, $($argument: $kind),*) {
-                for observer in &mut *self.0 {
-                    observer.$call($($argument),*);
-                }
-            }
-        )*
-    };
-}
-
-impl Observer for Watch<'_, '_> {
-    #[inline]
-    fn watches(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    #[inline]
-    fn heeds(&self, step: JobStep) -> bool {
-        self.0.iter().any(|observer| observer.heeds(step))
-    }
-
-    #[inline]
-    fn heeds_ends(&self) -> bool {
-        self.0.iter().any(|observer| observer.heeds_ends())
-    }
-
-    pass_on! {
-        block(row: &BlockRow, names: &Symbols);
-        block_ends(leader: WorkerId, now: u64);
-        submitted(task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64);
-        completed(task: TaskId, now: u64);
-        consumed(task: TaskId, now: u64);
-        retired(retired: &Retired, now: u64);
-        ready(task: TaskId, slot: SlotRef, kind: TaskType, now: u64);
-        withdrawn(kind: TaskType, now: u64);
-        placed(placed: &Placed<'_>, now: u64);
-        job(job: &SchedulerJob, step: JobStep, now: u64);
-        job_at_once(job: &SchedulerJob, now: u64);
-        orchestrator(phase: Phase, from: u64, now: u64);
-        occupied(ring: u32, window: &Window<Local>, now: u64);
-        policy_acts(now: u64);
-        child_released(slot: SlotRef, now: u64);
-        finished(names: &Symbols, now: u64);
-        cancelled(task: TaskId, cause: &Cause<'_>, now: u64);
-    }
 }
 
 /// The observer that does not look.

@@ -50,6 +50,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
     /// Whether every job of the scheduler is done at once.
     pub(super) const NEVER_QUEUES: bool = M::IS_FREE && !Self::MAY_FAIL;
 
+    /// Whether every block is placed on one worker and starts there at once, so that this is told as one thing.
+    pub(super) const STARTS_AT_ONCE: bool = M::IS_USUAL && Self::NEVER_QUEUES;
+
     /// Whether the moments of tasks stand in `times`. Otherwise the one that is needed next is the note in a task's slot: when it was
     /// submitted, became READY or started.
     #[inline(always)]

@@ -4,9 +4,23 @@ use super::clerk::Duty;
 use super::jobs::Job;
 use super::mode::Mode;
 use super::virtual_time::Sim;
-use super::{JobKind, JobStep, Observer, Placed, SchedulerJob};
+use super::{BlockRow, JobKind, JobStep, Observer, Placed, SchedulerJob};
 use crate::id::WorkerId;
 use crate::policy::Policy;
+use crate::window::SlotRef;
+use crate::workload::Symbols;
+
+/// Tells of a block that was placed on one worker and started there at once, one thing after the other.
+#[inline]
+pub(super) fn step_by_step<O: Observer + ?Sized>(observer: &mut O, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+    let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
+    observer.placed(&Placed { slot, task, kind, is_last: true, crew: &crew }, row.start);
+    if observer.heeds(JobStep::Done) {
+        let job = SchedulerJob { kind: JobKind::Dispatch, slot, task, worker: Some(row.worker) };
+        observer.job_at_once(&job, row.start);
+    }
+    observer.block(row, names);
+}
 
 impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Queues a job for the scheduler, or does it `at_once`.
@@ -14,7 +28,8 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
         if at_once {
             self.jobs.count();
-            if self.observer.heeds(JobStep::Done) {
+            let is_told_later = Self::STARTS_AT_ONCE && matches!(job, Job::Dispatch(_));
+            if !is_told_later && self.observer.heeds(JobStep::Done) {
                 let told = self.describe(job);
                 self.observer.job_at_once(&told, self.now);
             }

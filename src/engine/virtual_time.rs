@@ -163,6 +163,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             };
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
+            self.observer.instant_over(self.window, self.now);
             if self.has_costs() {
                 self.ledger.advance(next);
             } else {
@@ -189,6 +190,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         if let Some(phase) = self.clerk.close(self.now) {
             self.observer.orchestrator(phase, since, self.now);
         }
+        self.observer.instant_over(self.window, self.now);
         self.observer.finished(self.orchestrator.source().symbols(), self.now);
         Ok(())
     }
@@ -392,7 +394,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         let (at_once, is_childless) = (self.is_settled(), M::IS_USUAL || self.family.is_unused());
         for index in 0..self.placed.len() {
             let leader = self.placed[index];
-            self.tell_placed(leader);
+            if !Self::STARTS_AT_ONCE {
+                self.tell_placed(leader);
+            }
             self.push(Job::Dispatch(leader), at_once);
         }
         self.placed.clear();

@@ -3,7 +3,7 @@
 use super::export::{Counter, Form, Lane, Slice, worker_names};
 use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
-use super::stamp::Stamp;
+use super::stamp::{Phrase, Phrases, Stamp};
 use crate::config::Machine;
 use crate::id::WorkerType;
 use std::collections::BTreeMap;
@@ -38,37 +38,12 @@ struct Columns {
     submit: Digits,
     ready: Digits,
     counter: Digits,
-    lengths: [Length; N_LENGTHS],
+    /// How long a slice of a task takes, as it is written between its moment and its task.
+    lengths: Phrases,
 }
 
-/// How long a slice of a task takes, as it is written between its moment and its task.
-#[derive(Clone, Copy, Default)]
-struct Length {
-    /// The length + 1; 0 is none.
-    key: u64,
-    text: [[u8; 16]; 3],
-    bytes: usize,
-}
-
-/// Lengths that are kept, each in the place that its lowest bits say: most kernels take one of a few.
-const N_LENGTHS: usize = 16;
 /// Lengths beyond this take too many digits to be kept.
 const LONGEST: u64 = 1_000_000_000_000;
-
-impl Length {
-    #[cold]
-    #[inline(never)]
-    fn of(length: u64) -> Length {
-        let mut text = [0; 256];
-        let mut line = Line::new(&mut text);
-        line.literal(b",\"dur\":");
-        micros(&mut line, &mut Digits::default(), length);
-        line.literal(b",\"args\":{\"task\":");
-        let bytes = line.length();
-        let text = [0, 16, 32].map(|at| *text[at..].first_chunk().expect("it is shorter than that"));
-        Length { key: length + 1, text, bytes }
-    }
-}
 
 impl Columns {
     /// A slice from its moment on, up to its label if it has one.
@@ -77,11 +52,12 @@ impl Columns {
         micros(line, &mut self.from, slice.from);
         let length = slice.to - slice.from;
         let Some(task) = slice.task.filter(|_| length < LONGEST) else { return self.put_long(line, slice) };
-        let kept = &mut self.lengths[length as usize / 2 % N_LENGTHS];
-        if kept.key != length + 1 {
-            *kept = Length::of(length);
-        }
-        line.beginning(kept.text.as_flattened().first_chunk::<48>().expect("three times sixteen"), kept.bytes);
+        let Phrase { text, length, .. } = self.lengths.of(length, |line| {
+            line.literal(b",\"dur\":");
+            micros(line, &mut Digits::default(), length);
+            line.literal(b",\"args\":{\"task\":");
+        });
+        line.beginning(text, *length);
         line.digits(&mut self.task, task.0);
         self.put_facts(line, slice);
     }

@@ -13,7 +13,7 @@ use crate::window::SlotRef;
 use std::collections::VecDeque;
 
 /// Steps that are kept before the first look for those that nobody needs and those that all chains share.
-const FEW_STEPS: usize = 1 << 16;
+const FEW_STEPS: usize = 1 << 14;
 
 /// Steps that are kept at most while nobody can take any.
 const MANY_STEPS: usize = 1 << 20;

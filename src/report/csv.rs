@@ -2,9 +2,9 @@
 
 use super::line::Digits;
 use super::pen::Pen;
+use super::stamp::WorkerTexts;
 use crate::engine::BlockRow;
 use crate::engine::journal::{Names, Needs, Reader};
-use crate::id::WorkerId;
 use std::io::{self, Write};
 
 /// A reader of a journal that writes a row for each block.
@@ -13,19 +13,16 @@ use std::io::{self, Write};
 pub struct ScheduleWriter<W: Write> {
     pen: Pen<W>,
     columns: [Digits; 5],
-    /// Block 0 of every worker so far, between its commas.
-    workers: Vec<([u8; MOST_WORKER], usize)>,
+    /// Block 0 of every worker, between its commas.
+    workers: WorkerTexts,
 }
-
-/// Most bytes of block 0 and a worker.
-const MOST_WORKER: usize = 16;
 
 impl<W: Write> ScheduleWriter<W> {
     /// Starts with the header line.
     pub fn new(writer: W) -> ScheduleWriter<W> {
         let mut pen = Pen::new(writer);
         pen.text(b"task,block,worker,submit,ready,start,end\n");
-        ScheduleWriter { pen, columns: Default::default(), workers: Vec::new() }
+        ScheduleWriter { pen, columns: Default::default(), workers: WorkerTexts::new(",0,", "") }
     }
 
     /// Writes what is left and gives the writer back.
@@ -39,14 +36,10 @@ impl<W: Write> ScheduleWriter<W> {
     #[inline]
     fn write(&mut self, row: &BlockRow) {
         let [task, submit, ready, start, end] = &mut self.columns;
-        if row.worker.0 as usize >= self.workers.len() {
-            add_workers(&mut self.workers, row.worker);
-        }
-        let (worker, length) = &self.workers[row.worker.0 as usize];
         self.pen.line(|line| {
             line.digits(task, row.task.0);
             if row.block == 0 {
-                line.beginning(worker, *length);
+                self.workers.put(line, row.worker);
             } else {
                 line.byte(b',');
                 line.number(row.block.into());
@@ -59,16 +52,6 @@ impl<W: Write> ScheduleWriter<W> {
             }
             line.byte(b'\n');
         });
-    }
-}
-
-/// Adds the texts of all workers up to this one.
-#[cold]
-fn add_workers(workers: &mut Vec<([u8; MOST_WORKER], usize)>, last: WorkerId) {
-    for worker in workers.len() as u32..=last.0 {
-        let (mut place, text) = ([0; MOST_WORKER], format!(",0,{worker}"));
-        place[..text.len()].copy_from_slice(text.as_bytes());
-        workers.push((place, text.len()));
     }
 }
 

@@ -4,6 +4,7 @@
 //! blocks of data: the report as JSON | head of the timeline as JSON | its bytes in base64
 //! ```
 
+use super::behind::behind;
 use super::pack::{PackedPath, pack};
 use super::page::{json_block, write_page};
 use super::pen::{Pen, ROOM};
@@ -33,7 +34,7 @@ pub struct Recording<'a> {
 ///
 /// # Errors
 /// Those of `writer`.
-pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: impl Write) -> io::Result<()> {
+pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: impl Write + Send) -> io::Result<()> {
     let data = |pen: &mut Pen<_>| {
         json_block(pen, "ptosim-report", report)?;
         let Some(Recording { timeline, path, names }) = recording else { return Ok(()) };
@@ -44,7 +45,7 @@ pub fn write_html(report: &Report, recording: Option<Recording<'_>>, writer: imp
         pen.text(b"</script>\n");
         Ok(())
     };
-    write_page(writer, data, &SCRIPTS)
+    behind(writer, |writer| write_page(writer, data, &SCRIPTS))
 }
 
 /// Bytes that come in pieces as one text. What is left of a piece goes together with the beginning of the next.

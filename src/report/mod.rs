@@ -3,6 +3,7 @@
 //! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
 //! it its two forms. Others read along in the journal of the run: [`ScheduleWriter`], [`Export`], [`Timeline`], [`PathRecorder`].
 
+mod behind;
 mod blame;
 mod by_type;
 mod causes;

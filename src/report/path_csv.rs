@@ -9,7 +9,7 @@
 use super::blame::{Blame, PathStep};
 use super::line::{Digits, Line};
 use super::pen::{Pen, ROOM};
-use super::stamp::Stamp;
+use super::stamp::{Phrase, Phrases, Stamp, WorkerTexts};
 use crate::engine::journal::Names;
 use crate::graph::{PathTask, StaticPath};
 use crate::id::{Symbol, TaskId, WorkerId};
@@ -37,14 +37,16 @@ struct Columns {
     numbers: [Digits; 4],
     /// The end written last: where a row ends the next mostly begins.
     end: (u64, Short, usize),
-    /// The causes with a comma at each end.
-    blames: Vec<([u8; MOST_BLAME], usize)>,
-    /// Kernels with a comma behind them, by symbol.
+    /// Cycles and cause, with a comma at each end and one between them.
+    lengths: Phrases,
+    /// Kernels of tasks without name, with the commas around both, by symbol.
     kernels: Vec<Option<Stamp>>,
+    /// Each worker with the end of its row.
+    workers: WorkerTexts,
 }
 
-/// Most bytes of the name of a cause and two commas.
-const MOST_BLAME: usize = 24;
+/// Numbers of cycles beyond this take too many digits to be kept.
+const LONGEST: u64 = 1_000_000_000_000;
 
 /// Room for the digits of any number.
 type Short = [u8; 20];
@@ -129,13 +131,14 @@ impl<W: Write> PathRows<W> {
 
 impl Columns {
     fn new() -> Columns {
-        let blames = Blame::ALL.iter().map(|blame| {
-            let (mut text, name) = ([b','; MOST_BLAME], blame.name().as_bytes());
-            text[1..=name.len()].copy_from_slice(name);
-            (text, name.len() + 2)
-        });
-        let end = (u64::MAX, Short::default(), 0);
-        Columns { n_steps: 0, numbers: Default::default(), end, blames: blames.collect(), kernels: Vec::new() }
+        Columns {
+            n_steps: 0,
+            numbers: Default::default(),
+            end: (u64::MAX, Short::default(), 0),
+            lengths: Phrases::default(),
+            kernels: Vec::new(),
+            workers: WorkerTexts::new("", "\n"),
+        }
     }
 
     #[inline]
@@ -152,39 +155,39 @@ impl Columns {
         self.row(pen, &row, |kernel| path.symbols.name(kernel));
     }
 
-    #[inline]
+    #[inline(always)]
     fn row<'a, W: Write>(&mut self, pen: &mut Pen<W>, row: &Row<'_>, text: impl FnOnce(Symbol) -> &'a str) {
         let mut line = pen.room();
         self.beginning(&mut line, row);
-        if let Some(name) = row.name {
-            let length = line.length();
-            line = pen.text_within(length, &field(name));
-        }
-        line.byte(b',');
-        if let Some(kernel) = row.kernel {
-            match self.kernel(kernel, text) {
+        match (row.name, row.kernel) {
+            (None, None) => line.literal(b",,,"),
+            (None, Some(kernel)) => match self.kernel(kernel, text) {
                 Stamp::Short(text, length) => line.beginning(text, *length),
                 Stamp::Long(text) => {
                     let length = line.length();
                     line = pen.text_within(length, text);
                 }
+            },
+            (Some(name), kernel) => {
+                let kernel = kernel.map_or(Cow::default(), |kernel| field(text(kernel)));
+                let length = line.length();
+                line = pen.text_within(length, &[b",", &*field(name), b",", &*kernel, b","].concat());
             }
-        } else {
-            line.byte(b',');
         }
         if let Some(worker) = row.worker {
-            line.number(worker.0.into());
+            self.workers.put(&mut line, worker);
+        } else {
+            line.byte(b'\n');
         }
-        line.byte(b'\n');
         let length = line.length();
         pen.advance(length);
     }
 
-    /// A row up to the name of its task.
+    /// A row up to its task.
     #[inline(always)]
     fn beginning(&mut self, line: &mut Line<'_, ROOM>, row: &Row<'_>) {
-        let Columns { n_steps, numbers: [steps, froms, tos, tasks], end, blames, .. } = self;
-        let ((from, to), (blame, blame_length)) = (row.span, &blames[row.blame.index()]);
+        let Columns { n_steps, numbers: [steps, froms, tos, tasks], end, lengths, .. } = self;
+        let ((from, to), blame) = (row.span, row.blame);
         line.beginning(row.path, if row.path == STATIC { 7 } else { 9 });
         line.digits(steps, *n_steps);
         *n_steps += 1;
@@ -198,24 +201,37 @@ impl Columns {
         let at = line.length();
         line.digits(tos, to);
         *end = (to, line.copy(at), line.length() - at);
-        line.byte(b',');
-        line.number(to - from);
-        line.beginning(blame, *blame_length);
+        let cycles = to - from;
+        if cycles < LONGEST {
+            let number = cycles * Blame::ALL.len() as u64 + blame.index() as u64;
+            let Phrase { text, length, .. } = lengths.of(number, |line| put_length(line, cycles, blame));
+            line.beginning(text, *length);
+        } else {
+            put_length(line, cycles, blame);
+        }
         if let Some(task) = row.task {
             line.digits(tasks, task.0);
         }
-        line.byte(b',');
     }
 
-    /// The text of a kernel with a comma behind it.
+    /// The text of a kernel behind no name.
     #[inline(always)]
     fn kernel<'a>(&mut self, kernel: Symbol, text: impl FnOnce(Symbol) -> &'a str) -> &Stamp {
         let index = kernel.0 as usize;
         if index >= self.kernels.len() {
             self.kernels.resize(index + 1, None);
         }
-        self.kernels[index].get_or_insert_with(|| Stamp::new(&[&*field(text(kernel)), b","].concat()))
+        self.kernels[index].get_or_insert_with(|| Stamp::new(&[b",,", &*field(text(kernel)), b","].concat()))
     }
+}
+
+/// Cycles and cause between their commas.
+fn put_length<const ROOM: usize>(line: &mut Line<'_, ROOM>, cycles: u64, blame: Blame) {
+    line.byte(b',');
+    line.number(cycles);
+    line.byte(b',');
+    blame.name().bytes().for_each(|byte| line.byte(byte));
+    line.byte(b',');
 }
 
 /// A text, in quotes where it needs them.

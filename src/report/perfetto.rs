@@ -110,17 +110,16 @@ impl Perfetto {
     }
 
     /// Tells the text of a name at its first use.
-    #[inline]
+    #[cold]
     fn intern<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let id = slice.name_id as usize;
         if id >= self.known_names.len() {
             self.known_names.resize(id + 1, false);
         }
-        if !std::mem::replace(&mut self.known_names[id], true) {
-            let mut entry = Vec::new();
-            name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
-            pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
-        }
+        self.known_names[id] = true;
+        let mut entry = Vec::new();
+        name_entry(&mut entry, interned::EVENT_NAMES, slice.name_id, slice.name);
+        pen.text(&packet(None, NEEDS_STATE, (packet::INTERNED_DATA, &entry)));
     }
 
     /// The beginning of a slice that has a label or arrows, which may take any number of bytes.
@@ -204,7 +203,9 @@ impl Form for Perfetto {
 
     #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
-        self.intern(pen, slice);
+        if self.known_names.get(slice.name_id as usize) != Some(&true) {
+            self.intern(pen, slice);
+        }
         let track = self.track(slice.lane);
         let Slice { from, to, .. } = *slice;
         let has_label = slice.block.is_some_and(|block| block.label.is_some());
@@ -256,16 +257,16 @@ impl ShortEvent {
     #[inline(always)]
     fn begin<const N: usize>(
         line: &mut Line<'_, ROOM>,
-        head: &[u64; N],
+        head: &[u8; N],
         (moments, now): (&Width, u64),
         (kind, track): (u64, u64),
     ) -> ShortEvent {
         let start = line.length();
-        line.literal(&head.map(|byte| byte as u8));
+        line.literal(head);
         line.wide(moments, now);
         let event = line.length() + 2;
-        let head = [packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, kind, event::TRACK_UUID << 3];
-        line.literal(&head.map(|byte| byte as u8));
+        let [field, length, kind_field, _, track_field] = EVENT;
+        line.literal(&[field, length, kind_field, kind as u8, track_field]);
         line.varint(track);
         ShortEvent { start, event }
     }
@@ -281,9 +282,28 @@ impl ShortEvent {
 
 /// The beginning of a packet with an event, up to its moment; its length stands in the second byte. What begins a slice makes use
 /// of names told before, what ends it or counts does not.
-const BEGIN: [u64; 7] =
-    [1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::SEQUENCE_FLAGS << 3, NEEDS_STATE, packet::TIMESTAMP << 3];
-const END: [u64; 5] = [1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::TIMESTAMP << 3];
+const BEGIN: [u8; 7] = bytes_of([
+    1 << 3 | 2,
+    0,
+    packet::SEQUENCE_ID << 3,
+    1,
+    packet::SEQUENCE_FLAGS << 3,
+    NEEDS_STATE,
+    packet::TIMESTAMP << 3,
+]);
+const END: [u8; 5] = bytes_of([1 << 3 | 2, 0, packet::SEQUENCE_ID << 3, 1, packet::TIMESTAMP << 3]);
+/// What follows the moment, with the length of the event in its second byte and the kind in its fourth; then comes the track.
+const EVENT: [u8; 5] = bytes_of([packet::TRACK_EVENT << 3 | 2, 0, event::TYPE << 3, 0, event::TRACK_UUID << 3]);
+
+/// Small numbers as bytes, when this is compiled.
+const fn bytes_of<const N: usize>(numbers: [u64; N]) -> [u8; N] {
+    let (mut bytes, mut at) = ([0; N], 0);
+    while at < N {
+        bytes[at] = numbers[at] as u8;
+        at += 1;
+    }
+    bytes
+}
 
 /// An event of which nothing but its kind and track is told, at a moment of any length.
 #[cold]

@@ -17,6 +17,8 @@ const DETAILED_BLOCKS: u64 = 2_000_000;
 const DETAILED_SPANS: u64 = 100_000;
 /// Bytes spent on producers; tasks beyond that are shown without.
 const PRODUCER_BYTES: usize = 8 << 20;
+/// Producers that are written in one piece.
+const FEW_PRODUCERS: usize = 4;
 /// Buckets of a histogram: 0, then one for each number of binary digits.
 const N_BUCKETS: usize = 65;
 
@@ -138,6 +140,9 @@ impl Tasks {
         let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.0) + 1);
         let has_blocks = submitted.blocks != 1;
         let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
+        let listed = producers.unwrap_or_default();
+        let (few, many) = listed.split_at(listed.len().min(FEW_PRODUCERS));
+        let mut producer_bytes = 0;
         self.packed.record(|line| {
             line.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
             line.varint(now - self.submit);
@@ -150,14 +155,17 @@ impl Tasks {
                 line.varint(submitted.blocks.into());
             }
             line.varint(producers.map_or(0, |producers| producers.len() as u64 + 1));
+            let before = line.length();
+            few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
+            producer_bytes = line.length() - before;
         });
         self.submit = now;
         self.count += 1;
         let before = self.packed.length();
-        for few in producers.unwrap_or_default().chunks(4) {
+        for few in many.chunks(FEW_PRODUCERS) {
             self.packed.record(|line| few.iter().for_each(|producer| line.varint(submitted.task.0 - producer)));
         }
-        self.producer_bytes += self.packed.length() - before;
+        self.producer_bytes += producer_bytes + self.packed.length() - before;
     }
 }
 

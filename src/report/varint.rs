@@ -154,8 +154,8 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Twice the most bytes of a record: six of the longest numbers and a few bytes more.
-    const ROOM: usize = 128;
+    /// Twice the most bytes of a record: ten of the longest numbers and a few bytes more.
+    const ROOM: usize = 256;
     /// Bytes of the first piece, and of those that many may have at once.
     const FEW: usize = 1 << 10;
     const MANY: usize = 1 << 16;

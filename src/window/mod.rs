@@ -25,7 +25,7 @@ pub use state::State;
 use crate::config::{FanoutOrder, Limits};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
-pub(crate) use prefetch::prefetch;
+pub(crate) use prefetch::{prefetch, prefetch_to_write};
 use slot::{CLOSED, keeps};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 #[cfg(not(loom))]
@@ -324,7 +324,14 @@ impl<S: Sharing> Window<S> {
         }
     }
 
+    /// How many producers a task is linked to.
+    #[inline]
+    pub fn n_producers(&self, task: &Slot<S>) -> u32 {
+        task.deps_linked.load(Relaxed) // Ordering: the orchestrator's own.
+    }
+
     /// Visits the producers a task is linked to.
+    #[inline]
     pub fn each_producer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
         let task = self.slot(slot);
         let first = task.deps_first.load(Relaxed);

@@ -13,3 +13,15 @@ pub fn prefetch<T>(value: &T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = value;
 }
+
+/// Starts fetching a place that will be written, away from another processor that may have it; changes nothing but how long that takes.
+#[inline(always)]
+pub fn prefetch_to_write<T>(place: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch never faults, and the address is that of a reference.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) std::ptr::from_ref(place), options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}

@@ -193,14 +193,7 @@ impl<S: Sharing> Description<S> {
     /// Type of the task.
     #[inline]
     pub fn kind(&self) -> TaskType {
-        match self.what.load(Relaxed) >> flag::BITS & 7 {
-            0 => TaskType::Mix,
-            1 => TaskType::Cube,
-            2 => TaskType::Vector,
-            3 => TaskType::AiCpu,
-            4 => TaskType::Accelerator,
-            _ => TaskType::None,
-        }
+        TaskType::of_number((self.what.load(Relaxed) >> flag::BITS).into())
     }
 
     /// A number of the engine's own, below 8, given at [`Description::describe`].

@@ -1,32 +1,37 @@
-//! What is in use, held back until the instant is over: what comes in between lasts no time.
+//! What is in use, told when the instant is over: what comes in between lasts no time.
 
 use super::facts::Occupancy;
 use super::words::OCCUPIED;
 
-/// The value that is held back, and the one written before it, with their rings.
+/// The ring of which something was taken or returned in the present instant, and what was written last.
 #[derive(Default)]
 pub(super) struct Held {
     ring: u32,
-    occupancy: Occupancy,
     is_held: bool,
     written: (u32, Occupancy),
 }
 
 impl Held {
-    /// Takes in a value of the present instant; returns the event that is to be written before it.
+    /// Whether another ring is to be told of before this one.
     #[inline(always)]
-    pub(super) fn replace(&mut self, ring: u32, occupancy: Occupancy) -> Option<[u64; 3]> {
-        let before = if self.ring == ring { None } else { self.release() };
-        (self.ring, self.occupancy, self.is_held) = (ring, occupancy, true);
-        before
+    pub(super) fn holds_other(&self, ring: u32) -> bool {
+        self.ring != ring && self.is_held
     }
 
-    /// The event that tells what is held back, if it says anything new.
-    #[inline]
-    pub(super) fn release(&mut self) -> Option<[u64; 3]> {
-        let held = (self.ring, self.occupancy);
-        let is_news = std::mem::take(&mut self.is_held) && held != self.written;
-        is_news.then(|| {
+    /// Something of this ring changed.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, ring: u32) {
+        (self.ring, self.is_held) = (ring, true);
+    }
+
+    /// The event that tells what is in use in the ring that changed, if that says anything new.
+    #[inline(always)]
+    pub(super) fn release(&mut self, look: impl FnOnce(u32) -> Occupancy) -> Option<[u64; 3]> {
+        if !std::mem::take(&mut self.is_held) {
+            return None;
+        }
+        let held = (self.ring, look(self.ring));
+        (held != self.written).then(|| {
             self.written = held;
             let (ring, Occupancy { window, heap, deps, tensors }) = held;
             // Entries in use are in memory, which holds fewer than 2^32 of them.
@@ -44,13 +49,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_value_of_an_instant_is_written_and_only_if_it_is_another() {
+    fn the_value_at_the_end_of_an_instant_is_written_and_only_if_it_is_another() {
         let (mut held, mut written) = (Held::default(), Vec::new());
-        for instant in [&[(1, 0), (2, 8), (3, 8)][..], &[(2, 8), (1, 0), (3, 8)], &[(2, 0)], &[]] {
-            for &(window, heap) in instant {
-                assert!(held.replace(0, occupancy(window, heap)).is_none());
-            }
-            written.push(held.release().map(|[head, heap, _]| (head >> 32, heap)));
+        for (n_changes, (window, heap)) in [(3, (3, 8)), (2, (3, 8)), (1, (2, 0)), (0, (9, 9))] {
+            (0..n_changes).for_each(|_| held.hold(0));
+            written.push(held.release(|_| occupancy(window, heap)).map(|[head, heap, _]| (head >> 32, heap)));
         }
         assert_eq!(written, [Some((3, 8)), None, Some((2, 0)), None]);
     }
@@ -58,8 +61,11 @@ mod tests {
     #[test]
     fn rings_do_not_hold_each_other_back() {
         let mut held = Held::default();
-        assert!(held.replace(0, occupancy(1, 0)).is_none());
-        assert!(held.replace(1, occupancy(5, 0)).is_some_and(|[head, ..]| head >> 32 == 1));
-        assert!(held.release().is_some_and(|[head, ..]| head == OCCUPIED | 1 << 4 | 5 << 32));
+        assert!(!held.holds_other(1));
+        held.hold(0);
+        assert!(held.holds_other(1) && !held.holds_other(0));
+        assert!(held.release(|ring| occupancy(1 + u64::from(ring), 0)).is_some_and(|[head, ..]| head >> 32 == 1));
+        held.hold(1);
+        assert!(held.release(|_| occupancy(5, 0)).is_some_and(|[head, ..]| head == OCCUPIED | 1 << 4 | 5 << 32));
     }
 }

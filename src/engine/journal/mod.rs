@@ -31,7 +31,7 @@ use std::thread::{self, JoinHandle};
 const NEVER: u64 = u64::MAX;
 
 /// Pages that may wait for a reader.
-const MOST_WAITING: usize = 3;
+const MOST_WAITING: usize = 8;
 
 /// What a reader wants to know beside the rows of the schedule; the rest is not written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -170,7 +170,7 @@ pub struct Journal {
     effect: usize,
     /// Whether the policy acts by itself, which is not written yet.
     policy_acts: bool,
-    /// What is in use, held back until the instant is over.
+    /// The ring of which is told what is in use when the instant is over.
     held: Held,
     /// Names handed on so far.
     n_names: usize,
@@ -273,7 +273,6 @@ impl Journal {
     /// Hands on what is left; readers come to the end by themselves.
     pub fn seal(&mut self) {
         self.settle(self.now);
-        self.release();
         self.turn_page();
         self.readers.clear();
         self.is_read = false;

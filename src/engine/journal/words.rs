@@ -12,14 +12,17 @@ use super::Reader;
 use super::facts::{DoneJob, Names, Occupancy, Started, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
-use crate::window::{NONE, Resource};
+use crate::window::{NONE, Resource, prefetch_to_write};
 use std::sync::Arc;
 
 /// Words of a page, a power of two, and room for what begins in it. Threads wake each other once a page, which takes microseconds; much
 /// larger ones leave the caches.
 pub(super) const PAGE_WORDS: usize = 1 << 16;
+/// How many words ahead of what is written the page is fetched. Whoever read it last still has it, and what a processor does next waits
+/// for what it has written before.
+const AHEAD: usize = 128;
 /// Words of the largest event.
-pub(super) const EVENT_WORDS: usize = 8;
+pub(super) const EVENT_WORDS: usize = 1 + MOST_PRODUCERS as usize;
 
 /// So many cycles have passed.
 pub(super) const CYCLE: u64 = 0;
@@ -37,7 +40,7 @@ pub(super) const CHILD_RELEASED: u64 = 11;
 pub(super) const FINISHED: u64 = 12;
 /// The only block of a task without name that was placed on one worker and started at once; its moments are told by their distance.
 pub(super) const STARTED: u64 = 13;
-/// A task of one block and without name, the one that follows the task submitted before it.
+/// A task of one block and without name, the one that follows the task submitted before it, and its producers.
 pub(super) const NEXT: u64 = 14;
 
 /// Most cycles that one word tells of.
@@ -61,12 +64,14 @@ pub(super) const WITH_CONSUMED: u64 = 1 << 31;
 /// Place of the leader's number + 1 in a job; 0 is none. A machine has at most 2^20 workers.
 pub(super) const LEADER: u32 = 9;
 pub(super) const LEADERS: u64 = (1 << 22) - 1;
+/// In a placed block: how many workers it is placed on, if that is one.
+pub(super) const ONE_WORKER: u64 = 1 << 8;
 /// Place of the first worker of a placed block; others stand in a word of their own.
 pub(super) const FIRST: u32 = 12;
 pub(super) const FIRSTS: u64 = (1 << 20) - 1;
 /// Places of the number of producers and of the kernel's number + 1 in the next task.
 pub(super) const PRODUCERS: u32 = 7;
-pub(super) const MOST_PRODUCERS: u64 = 15;
+pub(super) const MOST_PRODUCERS: u32 = 15;
 pub(super) const KERNEL: u32 = 12;
 pub(super) const MOST_KERNELS: u64 = (1 << 20) - 1;
 
@@ -80,7 +85,7 @@ pub(super) struct Page {
     pub(super) used: usize,
     /// The first task that may be submitted in it.
     next_task: u64,
-    /// Producers of its tasks, one after the other.
+    /// Producers of those tasks that do not bring them along, one after the other.
     pub(super) producers: Vec<u64>,
     /// Names that are new in it.
     pub(super) names: Vec<Arc<str>>,
@@ -106,6 +111,14 @@ impl Page {
         self
     }
 
+    /// Room for an event in a page that is not full.
+    #[inline(always)]
+    pub(super) fn room(&mut self) -> &mut [u64; EVENT_WORDS] {
+        prefetch_to_write(&self.words[(self.used + AHEAD) & (PAGE_WORDS - 1)]);
+        // An event begins within the page, which the compiler sees by this.
+        self.words[self.used & (PAGE_WORDS - 1)..].first_chunk_mut().expect("there is room behind the page")
+    }
+
     /// Tells `reader` everything; `now` and `names` go on from page to page.
     pub(super) fn read(&self, reader: &mut impl Reader, now: &mut u64, names: &mut Names) {
         names.0.extend_from_slice(&self.names);
@@ -126,14 +139,7 @@ impl Page {
 /// The type in a first word.
 #[inline]
 fn kind(head: u64) -> TaskType {
-    match head >> 4 & 7 {
-        0 => TaskType::Mix,
-        1 => TaskType::Cube,
-        2 => TaskType::Vector,
-        3 => TaskType::AiCpu,
-        4 => TaskType::Accelerator,
-        _ => TaskType::None,
-    }
+    TaskType::of_number(head >> 4)
 }
 
 #[inline]
@@ -160,12 +166,14 @@ impl<'a> Left<'a> {
 
     /// A task of one block and without name that follows the one before.
     #[inline(always)]
-    fn next(&mut self, head: u64) -> Submitted<'a> {
-        let kernel = (head >> KERNEL & MOST_KERNELS) as u32;
-        let (task, producers) = (TaskId(self.task), self.take(head >> PRODUCERS & MOST_PRODUCERS));
+    fn next(&mut self, event: &'a [u64; EVENT_WORDS]) -> Submitted<'a> {
+        let [head, producers @ ..] = event;
+        let (kernel, n_producers) =
+            ((head >> KERNEL & MOST_KERNELS) as u32, head >> PRODUCERS & u64::from(MOST_PRODUCERS));
+        let (task, producers) = (TaskId(self.task), &producers[..n_producers as usize]);
         self.task += 1;
         let (slot, kernel) = ((head >> 32) as u32, kernel.checked_sub(1).map(Symbol));
-        Submitted { task, slot, kind: kind(head), name: None, kernel, blocks: 1, producers }
+        Submitted { task, slot, kind: kind(*head), name: None, kernel, blocks: 1, producers }
     }
 
     /// Any task.
@@ -181,7 +189,13 @@ impl<'a> Left<'a> {
 
 /// Tells one event and returns how many words it takes.
 #[inline(always)]
-fn tell(event: &[u64; EVENT_WORDS], left: &mut Left<'_>, reader: &mut impl Reader, now: u64, names: &Names) -> usize {
+fn tell<'a>(
+    event: &'a [u64; EVENT_WORDS],
+    left: &mut Left<'a>,
+    reader: &mut impl Reader,
+    now: u64,
+    names: &Names,
+) -> usize {
     let head = event[0];
     match head & 15 {
         BLOCK => {
@@ -193,8 +207,9 @@ fn tell(event: &[u64; EVENT_WORDS], left: &mut Left<'_>, reader: &mut impl Reade
             4
         }
         NEXT => {
-            tell_submitted(head, &left.next(head), reader, now);
-            1
+            let submitted = left.next(event);
+            tell_submitted(head, &submitted, reader, now);
+            1 + submitted.producers.len()
         }
         SUBMITTED => {
             tell_submitted(head, &left.submitted(event), reader, now);
@@ -263,7 +278,7 @@ fn occupancy(event: &[u64; EVENT_WORDS]) -> Occupancy {
 /// A block that started by itself.
 #[inline(always)]
 fn block(event: &[u64; EVENT_WORDS]) -> BlockRow {
-    let [head, task, submit, ready, start, end, symbols, _] = *event;
+    let [head, task, submit, ready, start, end, symbols, ..] = *event;
     let (worker, kind) = (WorkerId((head >> 8) as u32 & 0xff_ffff), kind(head));
     let (task, name, kernel) = (TaskId(task), symbol(symbols), symbol(symbols >> 32));
     BlockRow { task, block: (head >> 32) as u32, worker, submit, ready, start, end, name, kernel, kind }

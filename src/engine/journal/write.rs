@@ -3,10 +3,11 @@
 use super::facts::Occupancy;
 use super::words::{
     AT_ONCE, BEGUN, BLOCK, CHILD_RELEASED, CONSUMED, CYCLE, DONE, EVENT_WORDS, FINISHED, FIRST, FIRSTS, JOB, JOINED,
-    KERNEL, LEADER, LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, NEXT, ORCHESTRATOR, PAGE_WORDS, PLACED,
-    POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
+    KERNEL, LEADER, LOW, MORE, MOST_CYCLES, MOST_KERNELS, MOST_PRODUCERS, NEXT, ONE_WORKER, ORCHESTRATOR, PAGE_WORDS,
+    PLACED, POLICY_ACTS, PRODUCERS, Page, QUEUED, READY, SPAN, STARTED, SUBMITTED, WITH_CONSUMED, WITH_JOB, WITHDRAWN,
 };
 use super::{Journal, NEVER};
+use crate::engine::tell::step_by_step;
 use crate::engine::{BlockRow, JobKind, JobStep, Observer, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Local, Word};
@@ -32,14 +33,13 @@ impl Journal {
         }
     }
 
-    /// Writes a block that waits for what belongs to it; when time moves on, also what was held back for the end of the instant.
+    /// Writes a block that waits for what belongs to it, and the cycle if time has moved on.
     #[inline(never)]
     pub(super) fn settle(&mut self, now: u64) {
         if self.settled == NEVER {
             self.append(self.placed);
         }
         if self.now != now {
-            self.release();
             let mut passed = now - self.now;
             while passed > MOST_CYCLES {
                 self.append([CYCLE | MOST_CYCLES << 4]);
@@ -55,12 +55,9 @@ impl Journal {
     #[inline(always)]
     fn append<const N: usize>(&mut self, words: [u64; N]) -> usize {
         self.make_room();
-        let page = &mut self.page;
-        // The page is not full, which the compiler sees by this.
-        let at = page.used & (PAGE_WORDS - 1);
-        let room: &mut [u64; N] = page.words[at..].first_chunk_mut().expect("there is room behind the page");
-        *room = words;
-        page.used = at + N;
+        let at = self.page.used;
+        *self.page.room().first_chunk_mut().expect("an event is no longer than the longest") = words;
+        self.page.used = at + N;
         at
     }
 
@@ -72,11 +69,20 @@ impl Journal {
         }
     }
 
-    /// Writes down what is held back.
-    #[inline]
-    pub(super) fn release(&mut self) {
-        if let Some(words) = self.held.release() {
-            self.append(words);
+    /// Writes down what is in use in the ring that changed, if any did.
+    #[inline(always)]
+    fn release(&mut self, window: &Window<Local>, now: u64) {
+        let look = |ring| {
+            let state = window.ring(ring);
+            Occupancy {
+                window: state.submitted() - state.retired(),
+                heap: state.heap_used(),
+                deps: state.deps_used(),
+                tensors: window.tensors(),
+            }
+        };
+        if let Some(words) = self.held.release(look) {
+            self.write(now, words);
         }
     }
 
@@ -118,16 +124,23 @@ impl Journal {
     #[inline(always)]
     fn add_start(&mut self, row: &BlockRow) -> bool {
         let [head, task] = self.placed;
-        let waits = [row.start - row.submit, row.start - row.ready, row.end - row.start];
-        let is_short = waits[0] | waits[1] | waits[2] <= LOW && row.name.is_none() && row.block == 0;
         let is_same = task == row.task.0 && head >> FIRST & FIRSTS == u64::from(row.worker.0);
-        if self.settled != NEVER || row.start != self.now || !is_short || !is_same {
+        if self.settled != NEVER || row.start != self.now || !is_same {
             return false;
         }
+        let Some(words) = started(head ^ PLACED ^ STARTED, row) else { return false };
         self.settled = self.now;
-        let run = waits[2] | number(row.kernel) << 32;
-        self.append([head ^ PLACED ^ STARTED, task, waits[0] | waits[1] << 32, run]);
+        self.append(words);
         true
+    }
+
+    /// One more block has started.
+    #[inline(always)]
+    fn count_block(&mut self, names: &Symbols) {
+        self.n_blocks += 1;
+        if names.len() > self.n_names {
+            self.note_names(names);
+        }
     }
 
     #[cold]
@@ -169,10 +182,26 @@ impl Observer for Journal {
             // The moment of a row is its start, which may lie ahead: the cycle is left as it is.
             self.append([head, row.task.0, row.submit, row.ready, row.start, row.end, symbols]);
         }
-        self.n_blocks += 1;
-        if names.len() > self.n_names {
-            self.note_names(names);
+        self.count_block(names);
+    }
+
+    #[inline(always)]
+    fn started(&mut self, slot: SlotRef, row: &BlockRow, names: &Symbols) {
+        if !self.needs.levels && !self.needs.causes {
+            // Nobody asks for cycles, so that the moments of the row are told whole.
+            return self.block(row, names);
         }
+        let head = STARTED | one_worker(row.kind, row.worker.0, true, slot);
+        let Some([head, words @ ..]) = started(head, row) else { return step_by_step(self, slot, row, names) };
+        self.come_to(row.start);
+        let mut dispatch = 0;
+        if self.needs.causes {
+            self.other_effect();
+            dispatch = WITH_JOB;
+        }
+        let [task, waits, run] = words;
+        self.append([head | dispatch, task, waits, run]);
+        self.count_block(names);
     }
 
     #[inline(always)]
@@ -180,27 +209,37 @@ impl Observer for Journal {
         if !self.needs.tasks && !self.needs.causes {
             return;
         }
-        let job = &window.slot(slot).job;
+        let (entry, is_next) = (window.slot(slot), task.0 == self.next_task);
+        let job = &entry.job;
         let (name, kernel, blocks) = (job.name(), job.kernel.load(Relaxed), job.blocks());
         let facts = (job.kind() as u64) << 4 | u64::from(slot) << 32;
         self.come_to(now);
-        // Producers belong to the page of their task.
         self.make_room();
-        let (page, mut n_producers) = (&mut self.page, 0);
-        if self.needs.tasks {
-            let before = page.producers.len();
-            window.each_producer(slot, |producer| page.producers.push(window.slot(producer).task().0));
-            n_producers = (page.producers.len() - before) as u64;
-        }
-        let kernel_number = u64::from(kernel.wrapping_add(1));
-        let is_next = task.0 == self.next_task && name == NONE && blocks == 1;
         self.next_task = task.0 + 1;
-        let at = if is_next && n_producers <= MOST_PRODUCERS && kernel_number <= MOST_KERNELS {
-            self.append([NEXT | facts | n_producers << PRODUCERS | kernel_number << KERNEL])
+        let n_producers = if self.needs.tasks { window.n_producers(entry) } else { 0 };
+        let (kernel_number, at) = (u64::from(kernel.wrapping_add(1)), self.page.used);
+        let is_plain = is_next && name == NONE && blocks == 1;
+        if is_plain && n_producers <= MOST_PRODUCERS && kernel_number <= MOST_KERNELS {
+            let head = NEXT | facts | u64::from(n_producers) << PRODUCERS | kernel_number << KERNEL;
+            let room = self.page.room();
+            room[0] = head;
+            let mut places = room[1..].iter_mut();
+            if n_producers > 0 {
+                window.each_producer(slot, |producer| {
+                    let place = places.next().expect("a plain task has few producers");
+                    *place = window.slot(producer).task().0;
+                });
+            }
+            self.page.used = at + 1 + n_producers as usize;
         } else {
+            // Producers belong to the page of their task.
+            let producers = &mut self.page.producers;
+            if n_producers > 0 {
+                window.each_producer(slot, |producer| producers.push(window.slot(producer).task().0));
+            }
             let names = u64::from(name) | u64::from(kernel) << 32;
-            self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | n_producers << 32])
-        };
+            self.append([SUBMITTED | facts, task.0, names, u64::from(blocks) | u64::from(n_producers) << 32]);
+        }
         (self.last, self.last_end) = (at, self.page.used);
     }
 
@@ -236,14 +275,19 @@ impl Observer for Journal {
         if !self.needs.levels && !self.needs.causes {
             return;
         }
-        let worker = |nth: usize| placed.crew.get(nth).map_or(0, |&worker| u64::from(worker));
-        let head = PLACED | (placed.kind as u64) << 4 | (placed.crew.len() as u64) << 8 | worker(0) << FIRST;
-        let head = head | u64::from(placed.is_last) << 10 | u64::from(placed.slot) << 32;
-        if placed.crew.len() == 1 {
-            self.come_to(now);
-            (self.placed, self.settled) = ([head, placed.task.0], NEVER);
-        } else {
-            self.write(now, [head, placed.task.0, worker(1) | worker(2) << 32]);
+        let head = |first: u32| PLACED | one_worker(placed.kind, first, placed.is_last, placed.slot);
+        match *placed.crew {
+            [worker] => {
+                self.come_to(now);
+                (self.placed, self.settled) = ([head(worker), placed.task.0], NEVER);
+            }
+            ref crew => {
+                let worker = |nth: usize| crew.get(nth).copied().unwrap_or(0);
+                let others = u64::from(worker(1)) | u64::from(worker(2)) << 32;
+                // One is counted already.
+                let more = (crew.len() as u64) << 8 ^ ONE_WORKER;
+                self.write(now, [head(worker(0)) ^ more, placed.task.0, others]);
+            }
         }
     }
 
@@ -300,22 +344,17 @@ impl Observer for Journal {
 
     #[inline(always)]
     fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        if !self.needs.levels {
-            return;
+        if self.needs.levels {
+            if self.held.holds_other(ring) {
+                self.release(window, now);
+            }
+            self.held.hold(ring);
         }
-        if self.now != now {
-            self.settle(now);
-        }
-        let state = window.ring(ring);
-        let occupancy = Occupancy {
-            window: state.submitted() - state.retired(),
-            heap: state.heap_used(),
-            deps: state.deps_used(),
-            tensors: window.tensors(),
-        };
-        if let Some(words) = self.held.replace(ring, occupancy) {
-            self.write(now, words);
-        }
+    }
+
+    #[inline(always)]
+    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
+        self.release(window, now);
     }
 
     #[inline(always)]
@@ -336,9 +375,22 @@ impl Observer for Journal {
 
     fn finished(&mut self, names: &Symbols, now: u64) {
         self.note_names(names);
-        self.release();
         self.write(now, [FINISHED]);
     }
+}
+
+/// What the first word of a block tells that is placed on one worker.
+#[inline(always)]
+fn one_worker(kind: TaskType, worker: u32, is_last: bool, slot: SlotRef) -> u64 {
+    (kind as u64) << 4 | ONE_WORKER | u64::from(is_last) << 10 | u64::from(worker) << FIRST | u64::from(slot) << 32
+}
+
+/// The start of a block behind its first word, if its moments are close and its task is plain.
+#[inline(always)]
+fn started(head: u64, row: &BlockRow) -> Option<[u64; 4]> {
+    let [submit, ready, run] = [row.start - row.submit, row.start - row.ready, row.end - row.start];
+    let is_short = submit | ready | run <= LOW && row.name.is_none() && row.block == 0;
+    is_short.then(|| [head, row.task.0, submit | ready << 32, run | number(row.kernel) << 32])
 }
 
 #[inline]

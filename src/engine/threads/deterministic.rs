@@ -284,6 +284,10 @@ impl<K: Kernels, O: Observer> Observer for Turn<'_, '_, K, O> {
         self.observer.occupied(ring, window, now);
     }
 
+    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
+        self.observer.instant_over(window, now);
+    }
+
     fn policy_acts(&mut self, now: u64) {
         self.observer.policy_acts(now);
     }
