@@ -112,6 +112,12 @@ impl Args {
                 "--progress-cycles counts virtual cycles; on threads use --progress-seconds".into(),
             ));
         }
+        if self.reports.what_if && self.engine != Engine::Virtual && self.threads.is_free() {
+            return Err(Failure::Usage(
+                "--what-if compares virtual cycles, which free threads do not have; use --engine virtual or --mode deterministic"
+                    .into(),
+            ));
+        }
         self.reports.check()
     }
 

@@ -89,6 +89,11 @@ impl ThreadArgs {
         Ok(())
     }
 
+    /// Whether the host decides what runs when, so that nothing is known in cycles.
+    pub fn is_free(&self) -> bool {
+        self.mode == Mode::Free
+    }
+
     fn options(&self, rows: bool) -> Options {
         let progress = self.progress_seconds.map(|every| Progress { every, tell: progress::tell });
         Options { executors: self.executors, rows, inject: self.inject.unwrap_or_default(), progress }

@@ -8,8 +8,8 @@ use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Choice, Policy};
 use crate::report::{Deadlock, Outcome, Report, WorkerReport};
-use crate::sync::Local;
-use crate::window::{SlotRef, Window};
+use crate::sync::{Local, Sharing};
+use crate::window::{Lengths, SlotRef, Window};
 use crate::workload::{Symbols, Workload};
 use mode::{General, Mode, Plain, Usual};
 use virtual_time::Sim;
@@ -145,7 +145,19 @@ fn window_of(machine: &Machine) -> Result<Window<Local>, RunError> {
         let message = "scheduler.threads = 0: virtual time needs at least one scheduler thread; try 1";
         return Err(machine.refuse(&["scheduler.threads"], message).into());
     }
-    Ok(Window::new(&machine.limits, machine.rules.fanout_order))
+    make_window(machine)
+}
+
+/// The window of a machine, if there is memory for it.
+fn make_window<S: Sharing>(machine: &Machine) -> Result<Window<S>, RunError> {
+    let Lengths { slots, entries, .. } = Lengths::of(&machine.limits);
+    Window::try_new(&machine.limits, machine.rules.fanout_order).ok_or_else(|| {
+        let message = format!(
+            "a window of {slots} slots and {entries} dependency entries in all takes more memory than this host gives; lower \
+             limits.window, limits.deps or limits.rings"
+        );
+        machine.refuse(&["limits.window", "limits.deps", "limits.rings"], message).into()
+    })
 }
 
 /// A run before its first instant.

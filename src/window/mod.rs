@@ -106,10 +106,20 @@ pub trait Outcomes {
 
 impl<S: Sharing> Window<S> {
     /// An empty window of validated sizes.
+    ///
+    /// # Panics
+    /// When there is not so much memory.
     #[must_use]
     pub fn new(limits: &Limits, fanout_order: FanoutOrder) -> Window<S> {
+        Window::try_new(limits, fanout_order).expect("memory for a window")
+    }
+
+    /// An empty window of validated sizes; `None` if there is not so much memory.
+    #[must_use]
+    pub fn try_new(limits: &Limits, fanout_order: FanoutOrder) -> Option<Window<S>> {
         let Lengths { slots, entries, rings } = Lengths::of(limits);
-        Window::over((Span::zeroed(slots), Span::zeroed(entries), Span::zeroed(rings)), limits, fanout_order)
+        let arrays = (Span::try_zeroed(slots)?, Span::try_zeroed(entries)?, Span::try_zeroed(rings)?);
+        Some(Window::over(arrays, limits, fanout_order))
     }
 
     /// A window over arrays of the [`Lengths`] that belong to `limits`, as its last user left them.

@@ -53,26 +53,23 @@ impl<T> From<Box<[T]>> for Span<T> {
 
 #[cfg(not(loom))]
 impl<T: FromZeros> Span<T> {
-    /// Zeroed memory that the system hands out as it is touched: large arrays in large pages, where it has them.
-    ///
-    /// # Panics
-    /// When there is not so much memory.
+    /// Zeroed memory that the system hands out as it is touched: large arrays in large pages, where it has them. `None` if there is
+    /// not so much.
     #[must_use]
-    pub fn zeroed(len: usize) -> Span<T> {
-        let bytes = len.checked_mul(size_of::<T>()).expect("an array of validated size");
+    pub fn try_zeroed(len: usize) -> Option<Span<T>> {
+        let bytes = len.checked_mul(size_of::<T>())?;
         if cfg!(miri) || bytes < LARGE_PAGE {
-            return zeroed(len).into();
+            return Some(zeroed(len).into());
         }
         // Arrays of whole large pages begin with one.
-        let mapping =
-            MmapMut::map_anon(bytes.next_multiple_of(LARGE_PAGE)).expect("memory for a window of validated size");
+        let mapping = MmapMut::map_anon(bytes.checked_next_multiple_of(LARGE_PAGE)?).ok()?;
         // It makes no difference but in time, so a refusal is no error.
         #[cfg(target_os = "linux")]
         let _ = mapping.advise(memmap2::Advice::HugePage);
         let mapping = MmapRaw::from(mapping);
         let first = NonNull::new(mapping.as_mut_ptr().cast::<T>()).expect("a mapping lies somewhere");
         assert!(first.is_aligned(), "pages are aligned for everything");
-        Span { first, len, mapping: Some(Arc::new(mapping)) }
+        Some(Span { first, len, mapping: Some(Arc::new(mapping)) })
     }
 }
 
@@ -80,8 +77,8 @@ impl<T: FromZeros> Span<T> {
 impl<T: Default> Span<T> {
     /// Vacant slots, free entries, empty rings.
     #[must_use]
-    pub fn zeroed(len: usize) -> Span<T> {
-        zeroed(len).into()
+    pub fn try_zeroed(len: usize) -> Option<Span<T>> {
+        Some(zeroed(len).into())
     }
 }
 

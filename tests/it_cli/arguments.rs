@@ -89,5 +89,9 @@ fn what_this_build_cannot_do_says_so() {
     refuses("run bgemm --engine threads --progress-seconds 0", "must be 0.001 or more; try 2");
     refuses("run bgemm --engine threads --progress-seconds nan", "must be 0.001 or more; try 2");
     refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
+    refuses(
+        "run bgemm --engine threads --what-if",
+        "--what-if compares virtual cycles, which free threads do not have",
+    );
     refuses("run bgemm --engine threads --inject slow", "fault `slow`: must be one of slow_worker");
 }

@@ -246,3 +246,14 @@ fn a_device_whose_kernels_never_end_notices_a_killed_submitter() {
     assert_eq!(device.code, 1, "{device:?}");
     assert!(device.stderr.contains("the submitter") && device.stderr.contains("died"), "{device:?}");
 }
+
+#[test]
+fn a_device_does_not_replace_what_is_no_window() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("letter");
+    fs::write(&file, "dear reader").expect("a file");
+    let refused = ptosim(&format!("device --window-file {}", file.display()));
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("is a file but no window; remove it or take another name"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file).expect("still there"), "dear reader");
+}

@@ -1,6 +1,6 @@
 //! Whole runs through the program: reports, files, exit codes, deadlocks.
 
-use crate::program::{Ended, in_folder};
+use crate::program::{Ended, in_folder, ptosim};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::fs;
@@ -207,4 +207,26 @@ fn a_long_name_of_a_workload_is_cut_in_texts_and_whole_in_files() {
             serde_json::from_slice(&fs::read(folder.path().join("r.json")).expect("it was written")).expect("JSON");
         assert_eq!(result["workload"], name.as_str());
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_window_that_memory_has_no_room_for_is_refused() {
+    for engine in ["virtual", "threads"] {
+        let command = format!(
+            "ulimit -v 1000000; exec '{}' run chain:n=3 --engine {engine} --set limits.window=16777216",
+            cargo_bin!("ptosim").display()
+        );
+        let ended = Command::new("sh").args(["-c", &command]).output().expect("a shell");
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{told}");
+        assert!(told.contains("takes more memory than this host gives; lower limits.window"), "{told}");
+    }
+}
+
+#[test]
+fn tasks_without_regions_have_nothing_to_verify() {
+    let ended = ptosim("run chain:n=10 --engine execute --verify");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.stdout.contains("verified: all 0 bytes of 0 device buffers"), "{ended:?}");
 }

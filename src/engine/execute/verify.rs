@@ -57,7 +57,10 @@ fn replay(workload: &dyn Workload) -> Result<Vec<(crate::id::BufferId, Vec<u8>)>
                         Place { memory, base: 0, region: Region::range(new.buffer, 0, new.bytes) },
                     ));
                 }
-                if let Some(kernel) = kernels.get(name) {
+                // As in the run: a task without regions has nothing to compute.
+                if let Some(kernel) = kernels.get(name)
+                    && !operands.is_empty()
+                {
                     compute(kernel, &operands)
                         .map_err(|message| RunError::Kernel(format!("kernel `{name}`: {message}")))?;
                 }

@@ -14,6 +14,7 @@ use super::sleep::Sleepers;
 use super::stats::{SAMPLED, Stats};
 use super::{Faults, Kernels, Setup};
 use crate::config::{Machine, Wake};
+use crate::engine::{RunError, make_window};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Shared, Sharing};
 use crate::window::{Outcomes, SlotRef, Window, flag};
@@ -99,9 +100,15 @@ pub(super) struct Failure {
 }
 
 impl<'a, K: Kernels> Core<'a, K> {
-    pub(super) fn new(machine: &'a Machine, kernels: &'a K, setup: Setup, faults: Faults) -> Core<'a, K> {
-        let window = Window::new(&machine.limits, machine.rules.fanout_order);
-        Core::over(window, machine, kernels, setup, faults)
+    /// # Errors
+    /// When there is not enough memory for the window.
+    pub(super) fn new(
+        machine: &'a Machine,
+        kernels: &'a K,
+        setup: Setup,
+        faults: Faults,
+    ) -> Result<Core<'a, K>, RunError> {
+        Ok(Core::over(make_window(machine)?, machine, kernels, setup, faults))
     }
 
     /// With a window that others may share.

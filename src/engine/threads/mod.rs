@@ -123,9 +123,10 @@ pub fn run<K: Kernels, O: Observer>(
     observer: &mut O,
 ) -> Result<Report, RunError> {
     let table = Table::load(&machine.kernels)?;
-    let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), machine);
+    let source = workload.open()?;
     let faults = Faults::new(options.inject, machine.workers.total());
-    let core = Core::new(machine, kernels, Setup::new(machine, options), faults);
+    let core = Core::new(machine, kernels, Setup::new(machine, options), faults)?;
+    let orchestrator = Orchestrator::new(source, Costs::new(&table), machine);
     let mut submitter = Submitter::new(&core, orchestrator);
     let result = host(&core, &mut submitter, Submitter::run);
     let wall = core.nanoseconds();

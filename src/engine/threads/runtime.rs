@@ -78,9 +78,9 @@ impl Runtime {
         }
         let feed = Rc::new(RefCell::new(Feed::default()));
         let source = Box::new(FeedSource::new(Rc::clone(&feed)));
-        let orchestrator = Orchestrator::new(source, Costs::new(&table), &self.machine);
         let faults = Faults::new(self.options.inject, self.machine.workers.total());
-        let core = Core::new(&self.machine, &numbers, Setup::new(&self.machine, &self.options), faults);
+        let core = Core::new(&self.machine, &numbers, Setup::new(&self.machine, &self.options), faults)?;
+        let orchestrator = Orchestrator::new(source, Costs::new(&table), &self.machine);
         let mut submitter = Submitter::new(&core, orchestrator);
         let result = host(&core, &mut submitter, |submitter| {
             let session = Session { runtime: self, numbers: &numbers, feed, submitter: RefCell::new(submitter) };

@@ -29,6 +29,7 @@ use crate::window::{AnyBytes, Entry, Lengths, Ring, Slot, Span, Window};
 use memmap2::{MmapOptions, MmapRaw};
 use queue::Queue;
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -157,6 +158,9 @@ impl Mapped {
         if !try_lock(&file) {
             return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
+        if !may_be_replaced(&file).map_err(io)? {
+            return Err(Mapped::refusal(path, "is a file but no window; remove it or take another name"));
+        }
         let places =
             Places::of(&machine.limits).ok_or_else(|| Mapped::refusal(path, "sizes beyond what a file can have"))?;
         // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
@@ -165,7 +169,11 @@ impl Mapped {
         if !try_lock(&file) {
             return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
-        file.set_len(places.end as u64).map_err(io)?;
+        allocate(&file, places.end as u64).map_err(|error| {
+            let _ = std::fs::remove_file(path);
+            let what = format!("no room for a window of {} bytes: {error}", places.end);
+            Mapped::refusal(path, format!("{what}; lower limits.window or limits.deps, or take another place"))
+        })?;
         let mapped = Mapped::map(path, file, machine.clone(), places)?;
         let (limits, workers, fanout_order) = (&machine.limits, &machine.workers, machine.rules.fanout_order);
         let sizes = [
@@ -354,6 +362,25 @@ fn submitter_lock(path: &Path) -> PathBuf {
 /// Takes the lock of a file for as long as it stays open; false if a living process has it.
 fn try_lock(file: &File) -> bool {
     rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Whether a file is empty, a window or the beginning of one.
+fn may_be_replaced(file: &File) -> std::io::Result<bool> {
+    let mut start = Vec::new();
+    file.take(size_of::<u64>() as u64).read_to_end(&mut start)?;
+    Ok(start.iter().all(|&byte| byte == 0) || start == MAGIC.to_le_bytes())
+}
+
+/// Gives a file its length and the room on its disk: a mapped page that finds none later would kill whoever touches it.
+fn allocate(file: &File, bytes: u64) -> std::io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    file.set_len(bytes)?;
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        // Not every file system can promise it.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether a living process holds the lock of a file; not for the holder itself.
