@@ -1,6 +1,7 @@
 //! What the orchestrator is doing in virtual time, and the account of its cycles.
 
 use super::Phase;
+use crate::ledger::Supply;
 use crate::report::{Blocked, OrchestratorReport};
 use crate::window::{Resource, SlotRef};
 
@@ -57,6 +58,16 @@ impl Clerk {
     #[inline]
     pub(super) fn due(&self) -> u64 {
         self.due
+    }
+
+    /// What that means for workers without a task.
+    #[inline]
+    pub(super) fn supply(&self) -> Supply {
+        match self.stage {
+            Duty::Blocked(on) => Supply::Blocked(on),
+            Duty::Done => Supply::Done,
+            Duty::Read | Duty::Wait | Duty::Reserve | Duty::Pay(_) => Supply::Working,
+        }
     }
 
     /// Something was consumed: what was full is to be looked at again.

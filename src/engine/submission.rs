@@ -9,7 +9,7 @@ use super::tally::longest_part;
 use super::virtual_time::Sim;
 use super::{Observer, RunError};
 use crate::id::TaskId;
-use crate::ledger::{Class, Supply};
+use crate::ledger::Class;
 use crate::orchestrator::{Published, Step};
 use crate::policy::{Policy, Submission};
 use crate::sync::Local;
@@ -34,9 +34,13 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     #[inline(never)]
     fn work(&mut self) -> Result<bool, RunError> {
-        if !M::IS_USUAL && self.is_shut_down {
-            return self.wind_up();
-        }
+        let changed = if !M::IS_USUAL && self.is_shut_down { self.wind_up()? } else { self.work_on()? };
+        self.ledger.supply(self.clerk.supply());
+        Ok(changed)
+    }
+
+    #[inline(always)]
+    fn work_on(&mut self) -> Result<bool, RunError> {
         let mut changed = false;
         while self.clerk.due() <= self.now {
             match self.clerk.stage() {
@@ -70,7 +74,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             Step::ScopeBegin => self.pay(cost, Action::OpenScope),
             Step::ScopeEnd => self.pay(cost, Action::CloseScope),
             Step::Submit | Step::Done => {
-                self.ledger.supply(Supply::Done);
                 self.turn(Duty::Done);
                 Ok(false)
             }
@@ -90,7 +93,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         while !self.orchestrator.scopes().is_empty() {
             self.close_scope();
         }
-        self.ledger.supply(Supply::Done);
         self.turn(Duty::Done);
         Ok(true)
     }
@@ -128,12 +130,10 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
                     costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps))
                 };
                 self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
-                self.ledger.supply(Supply::Working);
                 self.clerk.reserved = slot;
                 self.pay(cost, Action::Publish)
             }
             Err(Refusal::Full(on)) => {
-                self.ledger.supply(Supply::Blocked(on));
                 self.turn(Duty::Blocked(on));
                 Ok(false)
             }
@@ -179,7 +179,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             return Ok(false);
         };
         self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
-        self.ledger.supply(Supply::Working);
         if self.clerk.stage() != Duty::Read {
             self.turn(Duty::Read);
         }

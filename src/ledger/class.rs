@@ -9,6 +9,8 @@ pub struct Class(u8);
 
 /// Number of classes: one a task type, and MIX by the kinds it takes if these are not both.
 pub(super) const N_CLASSES: usize = 8;
+/// A bit for each of them.
+pub(super) const ALL_CLASSES: u8 = u8::MAX;
 const MIX_CUBE: u8 = 6;
 const MIX_VECTOR: u8 = 7;
 

@@ -11,7 +11,7 @@ use crate::fifo::Fifo;
 use crate::id::WorkerType;
 use crate::report::Accounts;
 use crate::window::Resource;
-use class::{N_CLASSES, classes_of};
+use class::{ALL_CLASSES, N_CLASSES, classes_of};
 
 /// Accounts of a worker that runs nothing, in the order of [`crate::report::Accounts`].
 const N_IDLE: usize = 9;
@@ -174,10 +174,10 @@ pub struct Ledger {
     supply: Supply,
     /// The account of a worker for which there is no task.
     nothing: usize,
-    /// Types of which there are workers.
-    present: Vec<WorkerType>,
-    /// Classes of which anything changed since time moved on.
-    changed: [bool; N_CLASSES],
+    /// Types of which there are workers, and the classes that they can run.
+    present: Vec<(WorkerType, u8)>,
+    /// Classes of which anything changed since time moved on, a bit each.
+    changed: u8,
     /// Idle cycles of a free worker of each type.
     sums: [Running; 5],
     /// The sums when time passed the makespan known then.
@@ -192,7 +192,8 @@ impl Ledger {
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
-        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
+        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind));
+        let present = present.map(|kind| (kind, classes_of(kind))).collect();
         Ledger {
             now: 0,
             makespan: 0,
@@ -207,14 +208,14 @@ impl Ledger {
             noted: None,
             books: kinds.into_iter().map(Book::new).collect(),
             present,
-            changed: [true; N_CLASSES],
+            changed: ALL_CLASSES,
         }
     }
 
     /// The tasks of a class, about to change.
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
-        self.changed[class.index()] = true;
+        self.changed |= 1 << class.index();
         &mut self.crowds[class.index()]
     }
 
@@ -228,7 +229,7 @@ impl Ledger {
     pub fn supply(&mut self, supply: Supply) {
         if supply != self.supply {
             self.supply = supply;
-            self.changed = [true; N_CLASSES];
+            self.changed = ALL_CLASSES;
             self.nothing = match supply {
                 Supply::Blocked(resource) => FULL + resource as usize,
                 Supply::Working => ORCHESTRATOR,
@@ -370,12 +371,12 @@ impl Ledger {
     /// Time moves on, and nothing happens until then.
     #[inline(always)]
     pub fn pass(&mut self, to: u64) {
-        if self.changed != [false; N_CLASSES] {
+        if self.changed != 0 {
             self.turn();
         }
         if self.now <= self.makespan && self.makespan < to {
             // Whatever follows, the accounts end here unless a later block moves the makespan.
-            for &kind in &self.present {
+            for &(kind, _) in &self.present {
                 self.at_makespan[kind as usize] = self.sums[kind as usize];
             }
             self.noted = Some(self.makespan);
@@ -387,15 +388,13 @@ impl Ledger {
     #[inline(always)]
     fn turn(&mut self) {
         let changed = std::mem::take(&mut self.changed);
-        for index in 0..self.present.len() {
-            let kind = self.present[index];
-            let several;
-            let runs_several = kind == WorkerType::Any || self.has_mix;
-            if !runs_several && !changed[kind as usize + 1] {
+        for &(kind, classes) in &self.present {
+            if changed & classes == 0 {
                 continue;
             }
-            let crowd = if runs_several {
-                several = self.crowd_of_several(kind);
+            let several;
+            let crowd = if kind == WorkerType::Any || self.has_mix {
+                several = crowd_of_several(&self.crowds, classes);
                 &several
             } else {
                 // Task types are MIX and then the types of workers in their order.
@@ -406,14 +405,6 @@ impl Ledger {
         }
     }
 
-    /// The tasks that a worker can run which runs several classes.
-    #[inline(never)]
-    fn crowd_of_several(&self, kind: WorkerType) -> Crowd {
-        let classes = classes_of(kind);
-        let crowds = self.crowds.iter().enumerate().filter(|(class, _)| classes >> class & 1 == 1);
-        crowds.fold(Crowd::default(), |all, (_, crowd)| all.with(crowd))
-    }
-
     /// The accounts of every worker up to the makespan, with its number of blocks.
     #[must_use]
     pub fn close(&self) -> Vec<(Accounts, u64)> {
@@ -421,6 +412,13 @@ impl Ledger {
         let close = |book: &Book| (book.close(&sums[book.kind as usize], self.makespan), book.blocks);
         self.books.iter().map(close).collect()
     }
+}
+
+/// The tasks that a worker can run which runs several classes.
+#[inline(never)]
+fn crowd_of_several(crowds: &[Crowd; N_CLASSES], classes: u8) -> Crowd {
+    let crowds = crowds.iter().enumerate().filter(|(class, _)| classes >> class & 1 == 1);
+    crowds.fold(Crowd::default(), |all, (_, crowd)| all.with(crowd))
 }
 
 impl Book {
