@@ -27,6 +27,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         let mut changed = false;
         while let Some(requests) = self.policy.requests() {
             self.notes.append(&mut requests.notes);
+            self.tally.ended.cancelled += std::mem::take(&mut requests.given_up);
             if let Some(halt) = requests.halt.take() {
                 self.halt.get_or_insert((self.now, halt));
             }
@@ -86,6 +87,18 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.tally.ended.cancelled += 1;
         self.observer.cancelled(task, &Cause::Upstream(cause), self.now);
         self.policy.on_cancel(slot, task, self.now);
+    }
+
+    /// A READY task finds its queue full.
+    #[cold]
+    pub(super) fn drop_from_full_queue(&mut self, slot: SlotRef) {
+        const TOLD: u64 = 10;
+        let task = self.window.slot(slot).task();
+        // The words of the seed document, for whoever looks for them; the report counts all of them.
+        if self.tally.ended.dropped < TOLD {
+            self.notes.push(format!("[错误] 就绪队列满！任务 {task} 已丢弃！"));
+        }
+        self.drop_task(slot, "ready queue full");
     }
 
     /// A READY task never runs: its dependents are cancelled, the ring goes on.

@@ -73,7 +73,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         while Self::MAY_FAIL
             && let Some(slot) = self.lists.dropped.pop()
         {
-            self.drop_task(slot, if self.is_shut_down { "shut down" } else { "ready queue full" });
+            if self.is_shut_down {
+                self.drop_task(slot, "shut down");
+            } else {
+                self.drop_from_full_queue(slot);
+            }
         }
     }
 

@@ -218,6 +218,8 @@ pub enum AfterEnd {
 pub struct Requests {
     /// READY tasks that must not run, with the reason; their dependents are cancelled too.
     pub cancel: Vec<(SlotRef, String)>,
+    /// How many READY tasks it gives up together with the run.
+    pub given_up: u64,
     /// Stop the run: what runs finishes, nothing new starts.
     pub halt: Option<Halt>,
     /// Sentences for the report.

@@ -182,7 +182,7 @@ pub enum Outcome {
     Deadlock,
     /// A task failed, was dropped or cancelled, or the policy halted.
     Failed,
-    /// The policy's watch found no progress.
+    /// A time-out of the policy ended the run.
     Timeout,
 }
 

@@ -24,10 +24,10 @@ pub fn verdict(report: &Report) -> String {
         (Outcome::Deadlock, None) => format!("Stuck at cycle {}: work is left and nothing can happen.", report.finish),
         (Outcome::Failed, _) => failed(report),
         (Outcome::Timeout, _) => format!(
-            "The policy's watch found no progress and ended the run at cycle {}, after {} of {}.",
-            group(report.finish),
+            "A time-out of the policy ended the run after {} of {}; the last of what still ran ended at cycle {}.",
             group(report.ended.completed),
-            count(report.tasks, "task")
+            count(report.tasks, "task"),
+            group(report.finish)
         ),
         (Outcome::Completed, _) => match &report.threads {
             Some(threads) if threads.mode == "free" => host::verdict(report, threads),

@@ -407,7 +407,7 @@ fn ray_agrees_with_the_model_on_random_programs() {
         let mut config = Config::default();
         for (source, &count) in tokens.iter().enumerate() {
             let own = ray::SourceConfig { concurrent_count: ray::ConcurrentCount::Valid(count as u64) };
-            config.ray.sources.insert(format!("s{source}"), own);
+            config.ray.sources.get_or_insert_default().insert(format!("s{source}"), own);
         }
         tokens.push(n_workers);
         let mut rule = Ray {

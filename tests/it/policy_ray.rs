@@ -76,6 +76,13 @@ fn without_configured_sources_every_source_has_one_token() {
 }
 
 #[test]
+fn a_table_of_sources_without_any_knows_nobody_but_the_default() {
+    let told = told(&json!({"policy": "ray", "sources": {}}), "4any", "a:10{src=s} b:10", &[]);
+    assert_eq!(told.schedule(), "b@w0[0,10)");
+    assert_eq!(told.report.ended.dropped, 1);
+}
+
+#[test]
 fn a_drop_that_frees_the_window_lets_the_orchestrator_go_on() {
     let mut small = machine("1any");
     small.limits.window = 1;
@@ -99,6 +106,10 @@ fn failed_tasks_run_again_after_a_fixed_or_a_growing_wait_and_end_as_dead_letter
     assert_eq!(fixed.report.ended.failed, 1, "a task fails once, however often it ran");
     let growing = told(&config("exponential"), "1any", text, &[]);
     assert_eq!(growing.schedule(), "a@w0[0,10) c@w0[11,12) a@w0[15,25) a@w0[35,45)");
+    let once = json!({"policy": "ray", "sources": {"s": {}}, "retry": {"max_attempts": 1}});
+    let letters =
+        |config: &Value| self::told(config, "1any", text, &[]).policy("dead_letters").as_array().map(Vec::len);
+    assert_eq!((letters(&once), letters(&tokens(1))), (Some(1), Some(0)), "one run is the last, too");
 }
 
 #[test]
@@ -180,6 +191,7 @@ fn after_the_time_to_stop_what_has_not_ended_is_given_up() {
     assert_eq!(told.schedule(), "a@w0[0,100)");
     assert_eq!(told.events("cancelled_at_stop"), "a@25 b@25");
     assert_eq!((told.report.outcome, told.report.ended.completed), (Outcome::Timeout, 0));
+    assert_eq!(told.report.ended.cancelled, 2, "what waits for a token counts like what runs");
     let quick = self::told(&config, "2any", "a:10{src=s} d:5{src=s at=500}", &[control(5, "stop", &[])]);
     assert_eq!((quick.report.outcome, quick.report.ended.completed), (Outcome::Failed, 1), "nothing was cut");
 }

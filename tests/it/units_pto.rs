@@ -255,6 +255,8 @@ fn pu_11_a_full_ready_queue_defers_or_drops() {
         let run = run_with(&Program { ops: ops.clone() }, &machine, &Choice::of(name), &mut ());
         let report = run.expect("the program runs");
         assert_eq!((report.outcome, report.ended.completed, report.ended.dropped), (Outcome::Failed, 2, 3), "{name}");
+        let lost: Vec<_> = report.notes.iter().filter(|note| note.starts_with("[错误] 就绪队列满！任务")).collect();
+        assert_eq!(lost.len(), 3, "{name}: {lost:?}");
     }
 }
 

@@ -275,10 +275,10 @@ impl Policy for Bmf {
                 let queue = control.arguments.get("queue").and_then(Value::as_u64);
                 if control.arguments.contains_key("node") {
                     self.control_node(control, now);
-                } else if !self.flow.queues.pause(queue, true) {
+                } else if let (false, Some(queue)) = (self.flow.queues.pause(queue, true), queue) {
                     self.requests
                         .notes
-                        .push(format!("control `pause` names queue {queue:?}, which is not there: ignored"));
+                        .push(format!("control `pause` names queue {queue}, which is not there: ignored"));
                 }
             }
             "resume" => self.resume(control, now),

@@ -17,8 +17,8 @@ pub struct Config {
     pub stop_timeout: u64,
     /// The time of cycle 0, such as `2026-03-01T00:00:00Z`; by default the smallest time of the trace.
     pub epoch: Option<String>,
-    /// Who consumes tasks, by name.
-    pub sources: BTreeMap<String, SourceConfig>,
+    /// Who consumes tasks, by name. An empty table knows nobody; without one every name is a source.
+    pub sources: Option<BTreeMap<String, SourceConfig>>,
     /// What happens to failed tasks.
     pub retry: Retry,
 }
@@ -125,7 +125,7 @@ impl Config {
                 Some(format!("ray.sources.{name}.concurrent_count = {text}: must be a whole number from 1; 1 is used"))
             }
         };
-        self.sources.iter().filter_map(invalid).collect()
+        self.sources.iter().flatten().filter_map(invalid).collect()
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
                     backoff = \"exponential\"\ndelay = 10\n";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!((config.global_concurrency, config.fire_batch, config.stop_timeout), (3, 2, 0));
-        assert_eq!(config.sources["video"].concurrent_count.tokens(), 4);
+        assert_eq!(config.sources.unwrap()["video"].concurrent_count.tokens(), 4);
         assert_eq!(config.retry, Retry { max_attempts: 3, backoff: Backoff::Exponential, delay: 10 });
         assert!(toml::from_str::<Config>("fire_bach = 2").unwrap_err().to_string().contains("fire_bach"));
     }
@@ -149,8 +149,8 @@ mod tests {
         let text = "[sources.a]\n[sources.b]\nconcurrent_count = 0\n[sources.c]\nconcurrent_count = -3\n[sources.d]\n\
                     concurrent_count = \"x\"\n";
         let config: Config = toml::from_str(text).unwrap();
-        assert!(config.sources.values().all(|source| source.concurrent_count.tokens() == 1));
         let warnings = config.warnings();
+        assert!(config.sources.unwrap().values().all(|source| source.concurrent_count.tokens() == 1));
         assert_eq!(warnings.len(), 3);
         assert_eq!(warnings[1], "ray.sources.c.concurrent_count = -3: must be a whole number from 1; 1 is used");
     }

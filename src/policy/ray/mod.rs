@@ -232,7 +232,7 @@ impl<'a> Ray<'a> {
         let line = format!("[fail] task {} from {}: failed in run {attempts}{then}", task.uuid, task.source);
         self.record.log(now, &line);
         self.requests.notes.push(line);
-        if wait.is_none() && self.retry.max_attempts > 1 {
+        if wait.is_none() && self.retry.max_attempts > 0 {
             self.record.dead_letters.push((now, attempts, task.to_dict()));
         }
         wait
@@ -260,8 +260,10 @@ impl<'a> Ray<'a> {
             if ticket.progress != Progress::Resting {
                 given_up.push((ticket.task, ticket.name));
             }
-            if ticket.progress == Progress::Running {
-                ticket.progress = Progress::Cut;
+            match ticket.progress {
+                Progress::Running => ticket.progress = Progress::Cut,
+                Progress::Fired => self.requests.given_up += 1,
+                Progress::Resting | Progress::Cut => {}
             }
         }
         given_up.sort_unstable();

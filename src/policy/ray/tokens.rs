@@ -64,14 +64,14 @@ pub(super) struct Source<T> {
 }
 
 impl<T> Sources<T> {
-    /// The registered sources. If there are none, every name is a source with the tokens a source has by default, so that
+    /// The registered sources. If nothing is said of sources, every name is one with the tokens a source has by default, so that
     /// any trace runs.
     pub fn new(config: &Config, n_workers: u32) -> Sources<T> {
-        let unregistered = config.sources.is_empty().then(|| ConcurrentCount::default().tokens());
+        let unregistered = config.sources.is_none().then(|| ConcurrentCount::default().tokens());
         let mut sources = Sources { list: Vec::new(), index: HashMap::new(), unregistered };
         sources.intern(DEFAULT_SOURCE);
         sources.list[0].tokens = Some(u64::from(n_workers).max(1));
-        for (name, source) in &config.sources {
+        for (name, source) in config.sources.iter().flatten() {
             let number = sources.intern(name);
             sources.list[number as usize].tokens = Some(source.concurrent_count.tokens());
         }
