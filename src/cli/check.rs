@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<String>,
     /// Findings of each kind to show [default: 10 in the text, all in JSON]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<usize>,
 }
 

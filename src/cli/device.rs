@@ -18,7 +18,7 @@ pub struct DeviceArgs {
     #[command(flatten)]
     machine: MachineArgs,
     /// Threads that run blocks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     executors: Option<usize>,
     /// Kernels spin for their cycles instead of doing nothing
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `ptosim diff`: what changed between two results, or between two folders of them.
 
-use super::{Ending, Failure, print};
+use super::{Ending, Failure, percent, print};
 use ptosim::report::{Diff, Report, columns, group};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,17 +20,8 @@ pub struct Args {
     /// The later one
     after: String,
     /// End with exit code 1 when a makespan grew by more than this, or a run no longer completes or is missing
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     fail_over: Option<f64>,
-}
-
-/// `2%` or `2` as 0.02.
-fn percentage(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').trim();
-    match number.parse::<f64>() {
-        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent / 100.0),
-        _ => Err(format!("\"{text}\" is no percentage; try 2%")),
-    }
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {

@@ -245,6 +245,15 @@ impl PolicyConfigArgs {
     }
 }
 
+/// `2%`, `2 %` or `2` as 0.02.
+fn percent(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    match text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent / 100.0),
+        _ => Err("must be a percentage from 0; try 2%".into()),
+    }
+}
+
 /// Where the options about workloads that other programs wrote stand in a help text.
 const IMPORT: &str = "Traces of other programs";
 

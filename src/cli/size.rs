@@ -1,7 +1,7 @@
 //! `ptosim size`: which window, heap, dependency pool and tensor map a program needs.
 
 use super::files::Files;
-use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, print};
+use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, percent, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use ptosim::report::Output;
 use ptosim::size::{self, Request, Sizing};
@@ -31,7 +31,7 @@ pub struct Args {
     #[command(flatten)]
     policy: PolicyArgs,
     /// How much longer than with unlimited sizes a run may take
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent, allow_hyphen_values = true)]
     within: f64,
     /// Write the answer as JSON; `-` writes it to standard output instead of the text
     #[arg(long, value_name = "FILE|-")]
@@ -39,15 +39,6 @@ pub struct Args {
     /// Write the curves as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
-}
-
-/// `1%`, `1 %` or `1` as 0.01.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
-    match number.parse::<f64>() {
-        Ok(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is not a percentage from 0 to 1000; write 1%")),
-    }
 }
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {

@@ -17,7 +17,7 @@ const NAMED: usize = 10;
 #[command(after_help = "\
 Examples:
   ptosim stat trace.jsonl.gz
-  ptosim stat graph.stg --json - | jq .width
+  ptosim stat graph.stg --json | jq .width
   ptosim stat deps.json --compare-edges        recorded dependencies against those that regions imply")]
 pub struct Args {
     /// File, `-` for standard input, or a generator

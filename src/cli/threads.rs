@@ -23,7 +23,7 @@ pub struct ThreadArgs {
     #[arg(long, value_enum, default_value_t = Kernel::Noop)]
     kernel: Kernel,
     /// Threads that run blocks [default: the CPUs that orchestrator and schedulers leave, at least 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     executors: Option<usize>,
     /// With --engine execute: compute the program again directly and compare the numbers
     #[arg(long)]
@@ -39,7 +39,9 @@ pub struct ThreadArgs {
 /// A time of at least a millisecond.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|time| *time >= Duration::from_millis(1)).ok_or_else(|| "must be 0.001 or more; try 2".into())
+    seconds
+        .filter(|time| *time >= Duration::from_millis(1))
+        .ok_or_else(|| "must be a time from 0.001 to 1e18; try 2".into())
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

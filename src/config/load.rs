@@ -136,7 +136,10 @@ impl Machine {
         let keys = keys_of(&tree);
         let slot = entry(&mut tree, key).ok_or_else(|| unknown_key(key, &keys))?;
         *slot = accept(key, slot, scalar)?;
-        let machine = serde_json::from_value(tree).map_err(|error| format!("{key}: {error}"))?;
+        let machine = serde_json::from_value(tree).map_err(|error| match scalar {
+            Scalar::Integer(number) => format!("{key} = {number}: must be below 2^32"),
+            Scalar::Text(_) => format!("{key}: {error}"),
+        })?;
         *self = Machine { places: std::mem::take(&mut self.places), ..machine };
         Ok(())
     }
@@ -157,7 +160,8 @@ fn accept(key: &str, old: &Value, scalar: &Scalar) -> Result<Value, String> {
         Scalar::Integer(number) => match u64::try_from(number) {
             Ok(number) => Ok(number.into()),
             Err(_) if key == "limits.window" => Err(super::validate::wrong_window(number)),
-            Err(_) if number < 0 => Err(format!("{key} = {number}: must not be negative; try 0")),
+            // What is there now has been used before.
+            Err(_) if number < 0 => Err(format!("{key} = {number}: must not be negative; try {old}")),
             Err(_) => Err(format!("{key} = {number}: must be below 2^64")),
         },
     }
@@ -179,7 +183,7 @@ fn unknown_key(key: &str, keys: &[String]) -> String {
     let ending = keys.iter().find(|known| known.rsplit('.').next() == Some(key)).map(String::as_str);
     match ending.or_else(|| nearest(key, keys.iter().map(String::as_str))) {
         Some(known) => format!("unknown key `{key}`; did you mean `{known}`?"),
-        None => format!("unknown key `{key}`; the keys are {}", keys.join(", ")),
+        None => format!("unknown key `{key}`; the keys are {}, {}", keys.join(", "), super::preset::KEY),
     }
 }
 

@@ -111,6 +111,12 @@ fn limits_that_contradict_each_other_are_refused_with_a_remedy() {
     assert_eq!(check("ideal", "limits.deps=0 limits.tensors=0 limits.heap=0"), "");
     assert_eq!(check("ideal", "scheduler.threads=0"), "", "threads do without; virtual time refuses it itself");
     assert_eq!(check("ideal", "clock_mhz=0"), "clock_mhz = 0: must be at least 1; try 1850");
+    assert_eq!(check("ideal", "clock_mhz=-5"), "clock_mhz = -5: must not be negative; try 1850");
+    assert_eq!(check("ideal", "workers.cube=4294967296"), "workers.cube = 4294967296: must be below 2^32");
+    assert_eq!(
+        check("ideal", "scheduler.threads=65537"),
+        "scheduler.threads = 65537: must be at most 65536; try 65536"
+    );
 }
 
 #[test]

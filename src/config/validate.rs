@@ -4,6 +4,8 @@ use super::machine::{ConfigError, Limits, Machine, Workers};
 
 /// More workers than any device has; keeps a slip of the finger from filling the host's memory.
 const MOST_WORKERS: u64 = 1 << 20;
+/// More threads than any scheduler has; reports give each a line.
+const MOST_THREADS: u32 = 1 << 16;
 /// Rings are told apart by the bits of a word.
 const MOST_RINGS: u32 = 64;
 /// What counts workers.
@@ -18,6 +20,7 @@ impl Machine {
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_workers(&self.workers)
             .and_then(|()| self.check_limits())
+            .and_then(|()| self.check_threads())
             .and_then(|()| at_least_one("clock_mhz", self.clock_mhz, Machine::default().clock_mhz))
             .map_err(|(keys, message)| self.refuse(&keys, message))
     }
@@ -69,6 +72,16 @@ impl Machine {
             return wrong(["limits.heap"], message);
         }
         at_least_one("limits.ready", limits.ready, Limits::default().ready)
+    }
+
+    fn check_threads(&self) -> Result<(), Wrong> {
+        match self.scheduler.threads {
+            threads if threads > MOST_THREADS => wrong(
+                ["scheduler.threads"],
+                format!("scheduler.threads = {threads}: must be at most {MOST_THREADS}; try {MOST_THREADS}"),
+            ),
+            _ => Ok(()),
+        }
     }
 
     fn check_adaptive_window(&self) -> Result<(), Wrong> {

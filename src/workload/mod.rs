@@ -25,6 +25,7 @@ use crate::id::BufferId;
 use crate::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The workload that a user names: a file in any known format, `-` for standard input, or a generator such as `chain:n=1M`.
@@ -52,12 +53,15 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
             let file = File::open(spec).map_err(|source| WorkloadError::Io { path: spec.into(), source })?;
             return import::open_stream(spec, Box::new(file), options);
         }
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            return Err(WorkloadError::Io { path: spec.into(), source });
+        }
         _ => {}
     }
     let name = spec.split(':').next().unwrap_or(spec);
     let mut known = generate::catalogue().iter().map(|generator| generator.name);
     if known.clone().any(|known| known == name) {
-        options.check_own(spec)?;
+        options.check_generator(spec)?;
         return generate::generator(spec);
     }
     if Path::new(spec).is_dir() {

@@ -86,9 +86,11 @@ fn what_this_build_cannot_do_says_so() {
         "run bgemm --engine threads --mode deterministic --progress-seconds 2",
         "--progress-seconds looks at the window of free mode; leave --mode out",
     );
-    refuses("run bgemm --engine threads --progress-seconds 0", "must be 0.001 or more; try 2");
-    refuses("run bgemm --engine threads --progress-seconds nan", "must be 0.001 or more; try 2");
+    refuses("run bgemm --engine threads --progress-seconds 0", "must be a time from 0.001 to 1e18; try 2");
+    refuses("run bgemm --engine threads --progress-seconds nan", "must be a time from 0.001 to 1e18; try 2");
     refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
+    refuses("run lu:tiles=2,tile=8 --engine execute", "kernel `getrf`: no such function; known are add, ");
+    refuses("run chain:n=10 --from stg", "--from names the format of a file, and this is a generator; leave it out");
     refuses(
         "run bgemm --engine threads --what-if",
         "--what-if compares virtual cycles, which free threads do not have",

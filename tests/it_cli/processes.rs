@@ -256,4 +256,17 @@ fn a_device_does_not_replace_what_is_no_window() {
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("is a file but no window; remove it or take another name"), "{refused:?}");
     assert_eq!(fs::read_to_string(&file).expect("still there"), "dear reader");
+    // Nor what begins with zeros, a link to something else, or what is no file at all.
+    fs::write(&file, [&[0; 8][..], b"an image"].concat()).expect("a file");
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "").expect("a file");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&empty, &link).expect("a link");
+    for (path, why) in [(&file, "is a file but no window"), (&link, "is no regular file")] {
+        let refused = ptosim(&format!("device --window-file {}", path.display()));
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    }
+    assert_eq!(fs::read(&file).expect("still there").len(), 16);
+    assert!(link.is_symlink() && fs::read(&empty).expect("still there").is_empty());
 }

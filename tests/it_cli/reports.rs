@@ -152,7 +152,8 @@ fn folders_of_results_are_compared_by_name() {
     assert_eq!(call(folder.path(), "diff new old --fail-over 50%").code, 2);
     refuses("diff src Cargo.toml", "compare two results or two folders");
     refuses("diff Cargo.toml Cargo.toml", "Cargo.toml: not a result of `run --json`");
-    refuses("diff a b --fail-over much", "\"much\" is no percentage; try 2%");
+    refuses("diff a b --fail-over much", "must be a percentage from 0; try 2%");
+    refuses("diff a b --fail-over -1%", "must be a percentage from 0; try 2%");
 }
 
 #[test]

@@ -120,6 +120,14 @@ impl Numbers {
         self.kernels.get(name).or_else(|| self.functions.get(name).filter(|_| has_regions))
     }
 
+    /// The error for a task with regions that nothing is known to compute.
+    #[cold]
+    fn no_function(&self, kernel: Option<&str>) -> KernelError {
+        let known = self.functions.keys().copied().collect::<Vec<_>>().join(", ");
+        let kernel = kernel.map_or("no kernel".into(), |kernel| format!("kernel `{kernel}`"));
+        KernelError(format!("{kernel}: no such function; known are {known}"))
+    }
+
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().expect("nobody panics with the book")
     }
@@ -143,13 +151,17 @@ impl Numbers {
 }
 
 impl Kernels for Numbers {
-    fn prepare(&self, draft: &Draft<'_>) {
+    fn prepare(&self, draft: &Draft<'_>) -> Result<(), KernelError> {
         let mut book = self.book();
         let mut job = self.jobs[draft.slot as usize].lock().expect("kernels run without holding a job");
         job.operands.clear();
         job.operands.extend(book.operands(draft.task));
         let has_regions = !job.operands.is_empty() || !draft.task.allocates.is_empty();
-        job.kernel = draft.task.kernel.and_then(|kernel| self.find(draft.symbols.name(kernel), has_regions).cloned());
+        let name = draft.task.kernel.map(|kernel| draft.symbols.name(kernel));
+        job.kernel = name.and_then(|name| self.find(name, has_regions).cloned());
+        if job.kernel.is_none() && has_regions {
+            return Err(self.no_function(name));
+        }
         let mut base = draft.window.heap_base(draft.slot, draft.task.heap_bytes());
         let heap = &self.heaps[draft.window.ring_of(draft.slot) as usize];
         for new in &draft.task.allocates {
@@ -158,6 +170,7 @@ impl Kernels for Numbers {
             job.operands.push((Access::New, place));
             base += new.bytes.next_multiple_of(64);
         }
+        Ok(())
     }
 
     /// The first block computes; the others of the same task only take their time.
@@ -169,12 +182,8 @@ impl Kernels for Numbers {
             let mut job = self.jobs[call.slot as usize].lock().expect("kernels run without holding a job");
             (job.kernel.take(), std::mem::take(&mut job.operands))
         };
-        if kernel.is_none() && operands.is_empty() {
-            return Ok(());
-        }
-        let known = || self.functions.keys().copied().collect::<Vec<_>>().join(", ");
-        let kernel = kernel.ok_or_else(|| KernelError(format!("no such function; known are {}", known())))?;
-        compute(&kernel, &operands).map_err(KernelError)
+        // A task without regions may do without a function.
+        kernel.map_or(Ok(()), |kernel| compute(&kernel, &operands).map_err(KernelError))
     }
 }
 

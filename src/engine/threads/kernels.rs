@@ -9,9 +9,13 @@ use std::time::{Duration, Instant};
 /// Runs the blocks of tasks. All methods are called on the threads of the run.
 pub trait Kernels: Sync {
     /// A task is about to be linked and published: the orchestrator's last chance to keep what its blocks will need.
+    ///
+    /// # Errors
+    /// When they could never run; the run ends and names the task.
     #[inline]
-    fn prepare(&self, draft: &Draft<'_>) {
+    fn prepare(&self, draft: &Draft<'_>) -> Result<(), KernelError> {
         let _ = draft;
+        Ok(())
     }
 
     /// Runs one block.

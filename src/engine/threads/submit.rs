@@ -4,7 +4,7 @@ use super::core::{Core, Hands, ORCHESTRATOR, duty};
 use super::executor::spin_until;
 use super::sleep::Slept;
 use super::stats::SAMPLED;
-use super::{Draft, Kernels};
+use super::{Draft, KernelError, Kernels};
 use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work, longest_part};
 use crate::id::TaskId;
@@ -86,7 +86,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                 self.orchestrator.find(&self.core.window);
                 let waits = self.waits;
                 let Some(slot) = self.reserve()? else { return Ok(false) };
-                self.publish(slot);
+                self.publish(slot)?;
                 if let Some(start) = sampled
                     && waits == self.waits
                 {
@@ -193,7 +193,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     }
 
     #[inline]
-    fn publish(&mut self, slot_ref: SlotRef) {
+    fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let core = self.core;
         self.learn_bad_at_publish();
         let submit_at = self.orchestrator.task.submit_at;
@@ -208,13 +208,14 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         if let Some(line) = self.orchestrator.line() {
             self.lines[slot_ref as usize] = Some(line);
         }
-        core.kernels.prepare(&Draft {
+        let prepared = core.kernels.prepare(&Draft {
             window: &core.window,
             slot: slot_ref,
             id: self.orchestrator.next_task(),
             task: &self.orchestrator.task,
             symbols: self.orchestrator.source().symbols(),
         });
+        prepared.map_err(|KernelError(why)| RunError::Task(self.orchestrator.blame(&why)))?;
         let (kind, cost) = self.orchestrator.resolved;
         self.work.book(&self.orchestrator.task, kind, cost);
         let cycles = longest_part(&self.orchestrator.task, kind, cost);
@@ -232,6 +233,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
             self.hands.told(core).ready(slot_ref);
         }
         self.hands.settle(core);
+        Ok(())
     }
 
     /// When a task that is complete ended. Nobody knows of one whose slot has another tenant, but it was not after the latest

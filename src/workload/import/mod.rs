@@ -158,6 +158,15 @@ impl Options {
         format!("1 µs of the file is {} cycles (clock_mhz)", self.cycles_per_us())
     }
 
+    /// Makes sure that nothing was chosen about a generator that only files have.
+    pub(super) fn check_generator(&self, spec: &str) -> Result<(), WorkloadError> {
+        if self.from.is_some() {
+            let message = format!("{spec}: --from names the format of a file, and this is a generator; leave it out");
+            return Err(WorkloadError::Input(message));
+        }
+        self.check_own(spec)
+    }
+
     /// Makes sure that nothing was chosen that only foreign formats know; `what` is of our own.
     pub(super) fn check_own(&self, what: &str) -> Result<(), WorkloadError> {
         let rules = self.rules != Rules::default();

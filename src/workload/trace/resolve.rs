@@ -172,6 +172,9 @@ impl Names {
     }
 }
 
+/// Most rows of a region that lie apart. The tensor map remembers each of them by itself.
+const MOST_ROWS: u64 = 1 << 20;
+
 /// Rows (`offset, row_bytes, rows, stride`) of a buffer, given as a whole; rows that touch become one.
 pub fn rows(name: &str, whole: Region, [offset, row_bytes, rows, stride]: [u64; 4]) -> Result<Region, Fault> {
     if rows > 1 && stride < row_bytes {
@@ -193,6 +196,12 @@ pub fn rows(name: &str, whole: Region, [offset, row_bytes, rows, stride]: [u64; 
         (0, _) | (_, 0) => Region::range(buffer, offset, 0),
         (_, 1) => Region::range(buffer, offset, row_bytes),
         _ if stride == row_bytes => Region::range(buffer, offset, row_bytes * rows),
+        _ if rows > MOST_ROWS => {
+            return Err(format!(
+                "region of \"{name}\" has {rows} rows that lie apart, at most {MOST_ROWS} can be told from each other; use \
+                 fewer, or one range around them"
+            ));
+        }
         _ => Region { buffer, offset, row_bytes, rows, stride },
     })
 }

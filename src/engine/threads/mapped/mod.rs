@@ -29,7 +29,7 @@ use crate::window::{AnyBytes, Entry, Lengths, Ring, Slot, Span, Window};
 use memmap2::{MmapOptions, MmapRaw};
 use queue::Queue;
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +39,8 @@ use std::time::Duration;
 
 /// `PTOWIN` and two bytes that change when it is read in the wrong order.
 const MAGIC: u64 = u64::from_le_bytes(*b"PTOWIN\x0d\x0a");
+/// Stands there while a device makes a window.
+const MAKING: u64 = u64::from_le_bytes(*b"PTOMAKE\x0a");
 const VERSION: u64 = 5;
 const HEADER_BYTES: usize = 4096;
 /// A side looks whether the other is alive at least this often.
@@ -154,6 +156,10 @@ impl Mapped {
     /// Makes a file for a window of these sizes, replacing one that nobody uses.
     fn create(path: &Path, machine: &Machine) -> Result<Mapped, RunError> {
         let io = |error: std::io::Error| Mapped::refusal(path, error);
+        // Looked at before it is opened, because opening a pipe or a device does something.
+        if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(Mapped::refusal(path, "is no regular file; take another name"));
+        }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         if !try_lock(&file) {
             return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
@@ -165,7 +171,8 @@ impl Mapped {
             Places::of(&machine.limits).ok_or_else(|| Mapped::refusal(path, "sizes beyond what a file can have"))?;
         // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
         std::fs::remove_file(path).map_err(io)?;
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
+        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
+        file.write_all(&MAKING.to_le_bytes()).map_err(io)?;
         if !try_lock(&file) {
             return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
@@ -368,7 +375,7 @@ fn try_lock(file: &File) -> bool {
 fn may_be_replaced(file: &File) -> std::io::Result<bool> {
     let mut start = Vec::new();
     file.take(size_of::<u64>() as u64).read_to_end(&mut start)?;
-    Ok(start.iter().all(|&byte| byte == 0) || start == MAGIC.to_le_bytes())
+    Ok(start.is_empty() || start == MAGIC.to_le_bytes() || start == MAKING.to_le_bytes())
 }
 
 /// Gives a file its length and the room on its disk: a mapped page that finds none later would kill whoever touches it.
