@@ -249,6 +249,9 @@ fn idle_workers(home: &Home) -> Vec<(WorkerType, Idle)> {
 }
 
 impl Policy for Cyber {
+    /// Only timed commands have it cancel anything.
+    const INTERFERES: bool = false;
+
     fn name(&self) -> &'static str {
         match self.mode {
             Mode::Classic => "cyber_classic",

@@ -330,6 +330,9 @@ fn lanes_of(kind: WorkerType) -> std::ops::Range<usize> {
 }
 
 impl Policy for Orleans {
+    /// Only timed commands have it cancel anything.
+    const INTERFERES: bool = false;
+
     fn name(&self) -> &'static str {
         "orleans"
     }
