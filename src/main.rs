@@ -14,8 +14,10 @@ fn main() -> ExitCode {
         // The reader of a pipe has seen enough; that is its right.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
+            // Names in it may hold anything, but must not steer a terminal.
+            let message = failure.to_string().replace(|found: char| found.is_control() && found != '\n', " ");
             // When even this cannot be written, the exit code has to do.
-            let _ = writeln!(anstream::stderr(), "{} {failure}", "error:".red().bold());
+            let _ = writeln!(anstream::stderr(), "{} {message}", "error:".red().bold());
             ExitCode::from(failure.exit_code())
         }
     }

@@ -8,6 +8,7 @@ use super::reach::Redundant;
 use super::survey::{Conflict, Escape, Hazard};
 use crate::config::{Hazards, format_bytes};
 use crate::id::{BufferId, Symbol, TaskId};
+use crate::report::plain;
 use crate::window::Resource;
 use crate::workload::{Region, Submit};
 use serde::Serialize;
@@ -205,13 +206,13 @@ impl Checked {
     fn who(&self, task: TaskId) -> String {
         let facts = &self.graph.tasks[task.0 as usize];
         let label = facts.name.or(facts.kernel);
-        let label = label.map_or_else(String::new, |label| format!(" `{}`", self.graph.symbols.name(label)));
+        let label = label.map_or_else(String::new, |label| format!(" `{}`", plain(self.graph.symbols.name(label))));
         let line = facts.line.map_or_else(String::new, |line| format!(" (line {line})"));
         format!("task {task}{label}{line}")
     }
 
-    fn buffer(&self, buffer: BufferId) -> &str {
-        self.program.buffers().name(Symbol(buffer.0))
+    fn buffer(&self, buffer: BufferId) -> String {
+        plain(self.program.buffers().name(Symbol(buffer.0)))
     }
 
     fn span(&self, span: &Span) -> String {

@@ -4,7 +4,7 @@ use super::fact::{Kind, Level};
 use super::{Checked, Finding};
 use crate::config::Hazards;
 use crate::id::TaskId;
-use crate::report::{count, group};
+use crate::report::{count, group, plain};
 use crate::workload::Workload;
 use owo_colors::OwoColorize;
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ use std::io::{self, Write};
 pub fn render(checked: &Checked, limit: usize) -> String {
     let mut text = format!(
         "{} on {}: {}, {} ({} hazards)\n",
-        checked.program.name(),
+        plain(&checked.program.name()),
         checked.machine.name,
         count(checked.n_tasks() as u64, "task"),
         count(checked.n_edges() as u64, "edge"),

@@ -4,7 +4,7 @@ use super::{Ending, Failure, ImportArgs, MachineArgs, print};
 use ptosim::config::Machine;
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
-use ptosim::report::{Statistics, group};
+use ptosim::report::{Statistics, group, plain};
 use ptosim::workload::import::Edges;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -90,5 +90,5 @@ fn comparison(recorded: &Graph, found: &Graph, choice: &str) -> String {
 fn named(graph: &Graph) -> BTreeSet<(String, String)> {
     let tasks = (0..graph.tasks.len() as u64).map(TaskId);
     let edges = tasks.flat_map(|task| graph.producers(task).iter().map(move |&producer| (producer, task)));
-    edges.map(|(producer, consumer)| (graph.name(producer), graph.name(consumer))).collect()
+    edges.map(|(producer, consumer)| (plain(&graph.name(producer)), plain(&graph.name(consumer)))).collect()
 }

@@ -6,7 +6,7 @@ use super::virtual_time::Sim;
 use super::{JobKind, JobStep, Observer, Retired, SchedulerJob};
 use crate::id::TaskType;
 use crate::ledger::Class;
-use crate::policy::{Policy, Ready};
+use crate::policy::{Dropped, Policy, Ready};
 use crate::sync::Local;
 use crate::window::{Outcomes, Slot, SlotRef, flag};
 
@@ -145,8 +145,9 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             return;
         }
         let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission };
-        if self.policy.on_ready(ready, self.now).is_err() {
-            self.lists.dropped.push(slot_ref);
+        match self.policy.on_ready(ready, self.now) {
+            Ok(()) => self.ledger.waits(class),
+            Err(Dropped) => self.lists.dropped.push(slot_ref),
         }
     }
 }

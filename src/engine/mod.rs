@@ -7,7 +7,7 @@ use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Choice, Policy};
-use crate::report::{Deadlock, Outcome, Report, WorkerReport};
+use crate::report::{Deadlock, HighWater, Outcome, Report, WorkerReport};
 use crate::sync::{Local, Sharing};
 use crate::window::{Lengths, SlotRef, Window};
 use crate::workload::{Symbols, Workload};
@@ -202,6 +202,19 @@ fn run_on<P: Policy, O: Observer, M: Mode>(sim: &mut Sim<'_, P, O, M>) -> Result
     Ok(!sim.leaves_mode)
 }
 
+/// The most that was in use of everything.
+fn high_water<P: Policy, O: Observer>(sim: &Sim<'_, P, O, General>) -> HighWater {
+    let full_events = sim.policy.full_events();
+    // What a full queue defers waits outside.
+    let most = if full_events.is_some() { sim.machine.limits.ready } else { u64::MAX };
+    let ready = TaskType::ALL.iter().zip(sim.ledger.most_ready());
+    HighWater {
+        ready: ready.map(|(kind, &high)| (kind.name().to_string(), high.min(most))).collect(),
+        ready_queue_full_events: full_events.unwrap_or(0),
+        ..sim.tally.high_water()
+    }
+}
+
 /// Puts the numbers of a finished run together.
 fn report<P: Policy, O: Observer>(
     mut sim: Sim<'_, P, O, General>,
@@ -239,11 +252,6 @@ fn report<P: Policy, O: Observer>(
     notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);
-    let mut high_water = sim.tally.high_water();
-    let queues = sim.policy.queues();
-    high_water.ready_queue_full_events = queues.full_events;
-    high_water.ready =
-        TaskType::ALL.iter().zip(queues.high_water).map(|(kind, high)| (kind.name().to_string(), high)).collect();
     Report {
         format: "ptosim-result".into(),
         version: 1,
@@ -262,7 +270,7 @@ fn report<P: Policy, O: Observer>(
         orchestrator: sim.clerk.report,
         scheduler,
         bounds: sim.work.bounds(machine, sim.critical_path(), makespan),
-        high_water,
+        high_water: high_water(&sim),
         latency: sim.tally.latencies(),
         kernels: sim.tally.kernels(sim.orchestrator.source().symbols()),
         deadlock,

@@ -13,6 +13,8 @@ pub(super) const N_CLASSES: usize = 8;
 pub(super) const ALL_CLASSES: u8 = u8::MAX;
 const MIX_CUBE: u8 = 6;
 const MIX_VECTOR: u8 = 7;
+/// Those of MIX tasks.
+pub(super) const MIX_CLASSES: [usize; 3] = [TaskType::Mix as usize, MIX_CUBE as usize, MIX_VECTOR as usize];
 
 impl Class {
     /// The class of a task.

@@ -8,10 +8,10 @@ mod class;
 pub use class::Class;
 
 use crate::fifo::Fifo;
-use crate::id::WorkerType;
+use crate::id::{TaskType, WorkerType};
 use crate::report::Accounts;
 use crate::window::Resource;
-use class::{ALL_CLASSES, N_CLASSES, classes_of};
+use class::{ALL_CLASSES, MIX_CLASSES, N_CLASSES, classes_of};
 
 /// Accounts of a worker that runs nothing, in the order of [`crate::report::Accounts`].
 const N_IDLE: usize = 9;
@@ -165,6 +165,8 @@ pub struct Ledger {
     now: u64,
     makespan: u64,
     crowds: [Crowd; N_CLASSES],
+    /// The most READY tasks at a time, by task type.
+    most_ready: [u64; N_CLASSES],
     /// Whether a MIX task was ever submitted.
     has_mix: bool,
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
@@ -198,6 +200,7 @@ impl Ledger {
             now: 0,
             makespan: 0,
             crowds: Default::default(),
+            most_ready: [0; N_CLASSES],
             has_mix: false,
             has_costs,
             pickups: Fifo::default(),
@@ -274,6 +277,25 @@ impl Ledger {
     /// A task is to be run once more.
     pub fn again(&mut self, class: Class) {
         self.crowd(class).ready += 1;
+        self.waits(class);
+    }
+
+    /// A READY task waits for its blocks to be placed.
+    #[inline]
+    pub fn waits(&mut self, class: Class) {
+        let (kind, ready) = if class.is_mix() {
+            (TaskType::Mix as usize, MIX_CLASSES.iter().map(|&class| self.crowds[class].ready).sum())
+        } else {
+            (class.index(), self.crowds[class.index()].ready)
+        };
+        if ready > self.most_ready[kind] {
+            self.most_ready[kind] = ready;
+        }
+    }
+
+    /// The most tasks that were READY at a time, with blocks not placed, by task type; those that take no worker aside.
+    pub fn most_ready(&self) -> &[u64] {
+        &self.most_ready[..TaskType::None as usize]
     }
 
     /// The last block of a READY task was placed, or it needs none.

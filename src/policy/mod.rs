@@ -153,9 +153,9 @@ pub trait Policy {
         serde_json::Value::Object(serde_json::Map::new())
     }
 
-    /// Largest length of each ready queue by task type, and how often one was full.
-    fn queues(&self) -> QueueStats {
-        QueueStats::default()
+    /// How often a task found its ready queue full; `None` if nothing limits how many tasks wait.
+    fn full_events(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -247,15 +247,6 @@ pub struct Halt {
 /// A task that a policy does not take.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped;
-
-/// How full the ready queues were.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct QueueStats {
-    /// Largest length by task type.
-    pub high_water: [u64; 5],
-    /// How often a task found its queue full.
-    pub full_events: u64,
-}
 
 /// How much of a task could be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 //! What a rule has to say is its [`Order`]: a key for every READY task. Placement is that of `pto`.
 
 use super::mostly_sorted::MostlySorted;
-use super::{Dropped, Placement, Policy, QueueBook, QueueStats, Ready, Stage};
+use super::{Dropped, Placement, Policy, QueueBook, Ready, Stage};
 use crate::config::Machine;
 use crate::id::{TaskId, TaskType};
 use crate::sync::Local;
@@ -140,7 +140,7 @@ impl<O: Order> Policy for Ordered<O> {
         self.order.report()
     }
 
-    fn queues(&self) -> QueueStats {
-        self.book.stats()
+    fn full_events(&self) -> Option<u64> {
+        Some(self.book.full_events())
     }
 }

@@ -1,7 +1,7 @@
 //! `per_worker`: every worker has its own ready queue and serves no other; a block joins the queue that is done first.
 
 use super::own_queues::OwnQueues;
-use super::{Dropped, Policy, QueueStats, Ready, Stage};
+use super::{Dropped, Policy, Ready, Stage};
 use crate::config::Machine;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ impl Policy for PerWorker {
         json!({ "longest_queue": self.queues.longest() })
     }
 
-    fn queues(&self) -> QueueStats {
-        self.queues.book.stats()
+    fn full_events(&self) -> Option<u64> {
+        Some(self.queues.book.full_events())
     }
 }

@@ -1,6 +1,6 @@
 //! `pto`: one first-in-first-out ready queue per task type; the head goes to the free worker with the smallest clock.
 
-use super::{Dropped, Placement, Policy, QueueLimit, QueueStats, Ready, Stage};
+use super::{Dropped, Placement, Policy, QueueLimit, Ready, Stage};
 use crate::config::OnReadyFull;
 use crate::fifo::Fifo;
 use crate::id::TaskType;
@@ -16,14 +16,14 @@ pub struct Pto {
     /// Bit k is set when queue k has an entry.
     waiting: u32,
     limit: QueueLimit,
-    stats: QueueStats,
+    full_events: u64,
 }
 
 impl Pto {
     /// Empty queues.
     #[must_use]
     pub fn new(limit: QueueLimit) -> Pto {
-        Pto { queues: Default::default(), waiting: 0, limit, stats: QueueStats::default() }
+        Pto { queues: Default::default(), waiting: 0, limit, full_events: 0 }
     }
 }
 
@@ -45,7 +45,7 @@ impl Policy for Pto {
     fn on_ready(&mut self, ready: Ready, _now: u64) -> Result<(), Dropped> {
         let queue = &mut self.queues[ready.kind as usize];
         if queue.len() as u64 >= self.limit.entries {
-            self.stats.full_events += 1;
+            self.full_events += 1;
             if self.limit.when_full == OnReadyFull::Drop {
                 return Err(Dropped);
             }
@@ -53,8 +53,6 @@ impl Policy for Pto {
         }
         queue.push(ready.slot);
         self.waiting |= 1 << ready.kind as u32;
-        let high = &mut self.stats.high_water[ready.kind as usize];
-        *high = (*high).max(queue.len() as u64);
         Ok(())
     }
 
@@ -90,9 +88,7 @@ impl Policy for Pto {
         }
     }
 
-    fn queues(&self) -> QueueStats {
-        let mut stats = self.stats;
-        stats.high_water.iter_mut().for_each(|high| *high = (*high).min(self.limit.entries));
-        stats
+    fn full_events(&self) -> Option<u64> {
+        Some(self.full_events)
     }
 }

@@ -1,6 +1,6 @@
 //! Lengths of the ready queues, held against their limit.
 
-use super::{Dropped, QueueLimit, QueueStats};
+use super::{Dropped, QueueLimit};
 use crate::config::{Machine, OnReadyFull};
 use crate::id::TaskType;
 
@@ -11,14 +11,14 @@ pub struct QueueBook {
     lengths: [u64; 5],
     /// The sum of the lengths.
     waiting: u64,
-    stats: QueueStats,
+    full_events: u64,
 }
 
 impl QueueBook {
     /// Empty queues of a machine.
     #[must_use]
     pub fn new(machine: &Machine) -> QueueBook {
-        QueueBook { limit: QueueLimit::of(machine), lengths: [0; 5], waiting: 0, stats: QueueStats::default() }
+        QueueBook { limit: QueueLimit::of(machine), lengths: [0; 5], waiting: 0, full_events: 0 }
     }
 
     /// A READY task comes in. One that finds its queue full waits outside and goes in first, or is dropped.
@@ -27,16 +27,15 @@ impl QueueBook {
     /// When it is dropped.
     #[inline]
     pub fn enter(&mut self, kind: TaskType) -> Result<(), Dropped> {
-        let (length, high) = (&mut self.lengths[kind as usize], &mut self.stats.high_water[kind as usize]);
+        let length = &mut self.lengths[kind as usize];
         if *length >= self.limit.entries {
-            self.stats.full_events += 1;
+            self.full_events += 1;
             if self.limit.when_full == OnReadyFull::Drop {
                 return Err(Dropped);
             }
         }
         *length += 1;
         self.waiting += 1;
-        *high = (*high).max((*length).min(self.limit.entries));
         Ok(())
     }
 
@@ -59,9 +58,9 @@ impl QueueBook {
         self.lengths[kind as usize]
     }
 
-    /// What the report wants to know.
+    /// How often a task found its queue full.
     #[must_use]
-    pub fn stats(&self) -> QueueStats {
-        self.stats
+    pub fn full_events(&self) -> u64 {
+        self.full_events
     }
 }

@@ -5,7 +5,7 @@
 //! task of those submitted has everything it needs.
 
 use super::mostly_sorted::MostlySorted;
-use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, QueueStats, Ready, Stage, Submission};
+use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
 use crate::large;
@@ -399,7 +399,7 @@ impl Policy for StaticList {
         json!({ "planned_makespan": self.plan.makespan, "unplanned_tasks": self.n_unplanned })
     }
 
-    fn queues(&self) -> QueueStats {
-        self.book.stats()
+    fn full_events(&self) -> Option<u64> {
+        Some(self.book.full_events())
     }
 }

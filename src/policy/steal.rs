@@ -1,7 +1,7 @@
 //! `steal`: every worker has its own ready queue, and one that has nothing to do takes from the longest.
 
 use super::own_queues::OwnQueues;
-use super::{Dropped, Policy, QueueStats, Ready, Stage};
+use super::{Dropped, Policy, Ready, Stage};
 use crate::config::Machine;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ impl Policy for Steal {
         json!({ "longest_queue": self.queues.longest(), "stolen": self.stolen })
     }
 
-    fn queues(&self) -> QueueStats {
-        self.queues.book.stats()
+    fn full_events(&self) -> Option<u64> {
+        Some(self.queues.book.full_events())
     }
 }

@@ -68,7 +68,7 @@ pub use text::render;
 pub use timeline::Timeline;
 pub use verdict::verdict;
 pub use what_if::{WhatIf, what_if};
-pub use words::{count, group, wrap};
+pub use words::{count, group, plain, wrap};
 
 use crate::config::Machine;
 use crate::id::{TaskId, WorkerId, WorkerType};

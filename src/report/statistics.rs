@@ -1,7 +1,7 @@
 //! What a workload looks like as a graph, before anything runs.
 
 use super::table::columns;
-use super::words::group;
+use super::words::{group, plain};
 use crate::config::Machine;
 use crate::engine::RunError;
 use crate::graph::{Graph, Task};
@@ -221,7 +221,7 @@ impl fmt::Display for Statistics {
             ("regions", group(memory.regions)),
             ("scopes", format!("{}, at most {} open", group(memory.scopes), group(memory.scope_depth))),
         ];
-        writeln!(f, "{}\n", self.workload)?;
+        writeln!(f, "{}\n", plain(&self.workload))?;
         for (name, value) in rows {
             writeln!(f, "{name:<20}{value}")?;
         }

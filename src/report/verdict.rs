@@ -379,7 +379,7 @@ mod tests {
         let mut report = sample::deadlock();
         assert!(verdict(&report).starts_with("Stuck at cycle 400: the window"));
         report.outcome = Outcome::Timeout;
-        assert!(verdict(&report).contains("no progress"));
+        assert!(verdict(&report).contains("A time-out of the policy ended the run"));
         report.outcome = Outcome::Failed;
         report.ended = Ended { completed: 7, failed: 1, dropped: 1, cancelled: 3, consumed: 12 };
         report.high_water.ready_queue_full_events = 1;

@@ -48,11 +48,16 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", group(number))
 }
 
+/// Text without what moves the cursor of a terminal.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// A name as it fits into a line of text: not too long, and without what moves the cursor of a terminal.
 pub(super) fn short(name: &str) -> String {
     const MOST_CHARACTERS: usize = 48;
-    let plain = |character: char| if character.is_control() { ' ' } else { character };
-    let mut short: String = name.chars().take(MOST_CHARACTERS).map(plain).collect();
+    let mut short: String = plain(name).chars().take(MOST_CHARACTERS).collect();
     if name.chars().nth(MOST_CHARACTERS).is_some() {
         short.pop();
         short.push('…');

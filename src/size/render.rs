@@ -3,7 +3,7 @@
 use super::picture::bar;
 use super::{Answer, Kind, Point, Proven, Sizes, Sizing, Together};
 use crate::config::format_bytes;
-use crate::report::{columns, count, group};
+use crate::report::{columns, count, group, plain};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ const PAIRS: usize = 4;
 pub fn render(sizing: &Sizing) -> String {
     let Sizing { workload, machine, policy, rings, tasks, unlimited, .. } = sizing;
     let mut text = format!(
-        "{workload} on {machine} under {policy}: {}, {}; {} when nothing is ever full\n\n",
+        "{} on {machine} under {policy}: {}, {}; {} when nothing is ever full\n\n",
+        plain(workload),
         count(*tasks, "task"),
         count((*rings).into(), "ring"),
         count(unlimited.makespan, "cycle")
@@ -98,16 +99,21 @@ fn reason(smallest: &Proven) -> String {
     }
 }
 
+/// A makespan beside that of unlimited sizes; two of no cycles are equal.
+fn relative(makespan: u64, sizing: &Sizing) -> f64 {
+    let unlimited = sizing.unlimited.makespan;
+    if makespan == unlimited { 1.0 } else { makespan as f64 / unlimited as f64 }
+}
+
 /// Table and picture of one curve.
 fn curve(answer: &Answer, sizing: &Sizing) -> String {
     let best = answer.curve.iter().filter_map(|point| point.makespan).min().unwrap_or(0);
     let worst = answer.curve.iter().filter_map(|point| point.makespan).max().unwrap_or(0);
-    let relative = |makespan: u64| makespan as f64 / sizing.unlimited.makespan.max(1) as f64;
     let told = |point: &Point| match (point.makespan, &point.stuck) {
         (Some(makespan), _) => vec![
             amount(answer.kind, point.size),
             group(makespan),
-            format!("{:.3}", relative(makespan)),
+            format!("{:.3}", relative(makespan, sizing)),
             bar(makespan, best, worst),
         ],
         (None, reason) => {
@@ -158,7 +164,7 @@ fn line(title: &str, together: &Together, sizing: &Sizing) -> String {
         "{title}: --set limits.window={window} --set limits.heap={heap} --set limits.deps={deps} --set limits.tensors={tensors}\n    \
          {} cycles ({:.3} of unlimited); {} of slots and dependency entries, {} of heap\n",
         group(together.makespan),
-        together.makespan as f64 / sizing.unlimited.makespan.max(1) as f64,
+        relative(together.makespan, sizing),
         format_bytes(together.window_bytes),
         format_bytes(together.heap_bytes)
     )

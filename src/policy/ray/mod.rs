@@ -19,7 +19,7 @@ pub use registry::{Consumer, Registry, Taken};
 pub use task::{Task, TaskError, load_pending, save_pending};
 pub use tokens::{DEFAULT_SOURCE, Semaphore};
 
-use super::{AfterEnd, Dropped, End, Halt, Placement, Policy, QueueStats, Ready, Requests, Stage, Submission};
+use super::{AfterEnd, Dropped, End, Halt, Placement, Policy, Ready, Requests, Stage, Submission};
 use crate::config::Machine;
 use crate::engine::RunError;
 use crate::fifo::Fifo;
@@ -205,9 +205,7 @@ impl<'a> Ray<'a> {
 
     fn line_up(&mut self, slot: SlotRef) {
         let number = self.tickets[slot as usize].line;
-        let (line, high) = (&mut self.lines[number], &mut self.record.lines_high[number]);
-        line.push(slot);
-        *high = (*high).max(line.len() as u64);
+        self.lines[number].push(slot);
         self.filled |= 1 << number;
     }
 
@@ -428,9 +426,5 @@ impl Policy for Ray<'_> {
 
     fn report(&self) -> Value {
         record::report(self)
-    }
-
-    fn queues(&self) -> QueueStats {
-        QueueStats { high_water: self.record.lines_high, full_events: 0 }
     }
 }

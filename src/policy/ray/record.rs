@@ -16,7 +16,6 @@ type Named = (TaskId, Option<Symbol>);
 pub(super) struct Record {
     pub heap_high: usize,
     pub waiting_high: u64,
-    pub lines_high: [u64; 5],
     /// Cycle, number of runs, and the task, of tasks that were given up after their last run.
     pub dead_letters: Vec<(u64, u32, Value)>,
     /// Tasks given up after a stop.

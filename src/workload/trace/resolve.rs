@@ -220,3 +220,18 @@ fn default_name(name: &str) -> Option<u64> {
     let canonical = digits == "0" || !digits.starts_with(['0', '+']);
     digits.parse().ok().filter(|_| canonical)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_lie_apart_are_counted_and_those_that_touch_are_one() {
+        let whole = Region::range(crate::id::BufferId(0), 0, 1 << 30);
+        let of = |count, stride| rows("A", whole, [0, 1, count, stride]);
+        assert_eq!(of(MOST_ROWS, 2).map(|region| region.rows), Ok(MOST_ROWS));
+        assert_eq!(of(MOST_ROWS + 1, 1).map(|region| (region.rows, region.row_bytes)), Ok((1, MOST_ROWS + 1)));
+        let refused = of(MOST_ROWS + 1, 2).expect_err("too many");
+        assert!(refused.starts_with("region of \"A\" has 1048577 rows that lie apart, at most 1048576"), "{refused}");
+    }
+}
