@@ -276,3 +276,19 @@ fn the_sizes_that_are_needed_are_found_under_the_same_policy() {
         assert_eq!((stuck.resource.as_str(), stuck.needed["limits.window"]), ("window", 8), "{name}");
     }
 }
+
+#[test]
+fn the_most_ready_tasks_are_counted_under_every_policy() {
+    let task = |kind: TaskType, blocks: u32| {
+        Op::Submit(Box::new(Submit { kind: Some(kind), cost: Some(Cost::Cycles(10)), blocks, ..Submit::default() }))
+    };
+    let mut ops: Vec<Op> = (0..20).map(|_| task(TaskType::Vector, 1)).collect();
+    ops.extend((0..3).map(|_| task(TaskType::Mix, 2)));
+    let workers = Workers { clusters: 1, ..Workers::default() };
+    let machine = Machine { workers, ..Machine::default() };
+    for name in Name::ALL {
+        let report = run_with(&Program { ops: ops.clone() }, &machine, &Choice::of(name), &mut ()).expect("it runs");
+        let most = |kind: TaskType| report.high_water.ready[kind.name()];
+        assert_eq!((most(TaskType::Vector), most(TaskType::Mix), most(TaskType::Cube)), (20, 3, 0), "{name}");
+    }
+}
