@@ -195,6 +195,7 @@ function build() {
   matchMedia("print").addEventListener("change", () => {
     if (view) {
       view.colours();
+      view.resize();
       view.draw();
     }
   });
