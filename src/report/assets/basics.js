@@ -79,7 +79,7 @@ function tickText(tick, step) {
 const prose = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, i) => (i % 2 ? make("span", { class: "option" }, part) : part));
 
 /// A name that may be very long: all of it is there, but it does not take the page.
-const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : text);
+const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : betweenGroups(text));
 const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
 /// The first index from `low` to `high` at which `test` holds; `test` is false before and true from there on.
