@@ -96,3 +96,27 @@ fn plot(answer: &Answer) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::curve::Point;
+
+    #[test]
+    fn nothing_stands_left_of_one() {
+        let point = |size| Point { size, makespan: Some(100 - size), stuck: None };
+        let answer = Answer {
+            kind: Kind::Tensors,
+            smallest: None,
+            fast: None,
+            curve: vec![point(0), point(1), point(8)],
+            knee: None,
+            slower_when_larger: Vec::new(),
+        };
+        let text = plot(&answer);
+        for (place, size) in [("0.0", 0), ("105.0", 1), ("420.0", 8)] {
+            assert!(text.contains(&format!("<circle cx=\"{place}\"")), "{size} in {text}");
+        }
+        assert!(text.contains("<text y=\"234\" text-anchor=\"middle\">0</text>"), "{text}");
+    }
+}
