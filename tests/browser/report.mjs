@@ -399,7 +399,16 @@ await test("nothing overlaps or is cut off, light and dark, wide and narrow, on 
     assert.ok(await page.evaluate(() => Array.from(document.querySelectorAll("i, u, td.meter > div")).every((node) => getComputedStyle(node).printColorAdjust === "exact")), `${name}: colours are not printed`);
     for (const select of await page.locator("select").all()) assert.ok(await select.isVisible(), `${name}: choices are not printed`);
     await page.screenshot({ path: `${folder}/${name}-print.png`, fullPage: true });
-    await page.pdf({ path: `${folder}/${name}.pdf`, format: "A4" });
+    await page.emulateMedia({ media: null });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await settled(page);
+    await page.evaluate(() => matchMedia("print").addEventListener("change", ({ matches }) => {
+      const { view } = window.ptosim;
+      if (matches && view) window.printed = [view.width, view.stage.clientWidth];
+    }));
+    await page.pdf({ path: `${folder}/${name}.pdf`, format: "A4", margin: { top: "1cm", bottom: "1cm", left: "1cm", right: "1cm" } });
+    const printed = await page.evaluate(() => window.printed);
+    if (await page.locator("canvas").count()) assert.ok(printed && printed[0] === printed[1] && printed[0] < 800, `${name}: the timeline is ${printed} wide on paper`);
   }
 });
 
