@@ -55,11 +55,17 @@ with open(f"{folder}/stuck.jsonl", "w") as out:
     out.write(json.dumps({"op": "scope_begin"}) + "\n")
     for i in range(12):
         out.write(json.dumps({"op": "submit", "name": f"held{i}", "kernel": "tile_add", "cycles": 50, "deps": [i - 1] if i else []}) + "\n")
+with open(f"{folder}/huge.jsonl", "w") as out:
+    out.write(json.dumps({"op": "header", "format": "ptosim-trace", "version": 1, "name": "huge"}) + "\n")
+    out.write(json.dumps({"op": "submit", "cycles": 2**61}) + "\n")
 PYTHON
 "$PTOSIM" run "$folder/nasty.jsonl" --quiet --html "$folder/nasty.html"
 "$PTOSIM" run "$folder/stuck.jsonl" --set limits.window=8 --quiet --html "$folder/stuck.html" --json "$folder/stuck.json" 2> /dev/null || true
 "$PTOSIM" report "$folder/plain.json" --html "$folder/from-result.html"
 "$PTOSIM" report "$folder/plain.json" --schedule "$folder/plain.csv" --html "$folder/from-schedule.html"
+"$PTOSIM" run bgemm:batch=2,m=4,n=4,k=4 --engine threads --quiet --html "$folder/threads.html"
+"$PTOSIM" run "$folder/huge.jsonl" --quiet --html "$folder/huge.html"
+"$PTOSIM" run chain:n=2100k --quiet --html "$folder/coarse.html"
 "$PTOSIM" run random:n=10k --machine a2a3 --quiet --html "$folder/small.html"
 rm -f "$folder"/million-*.html
 if [[ -z ${QUICK:-} ]]; then
@@ -67,6 +73,7 @@ if [[ -z ${QUICK:-} ]]; then
     "$PTOSIM" run random:n=1M,fanin=3 --machine reference --quiet --html "$folder/million-random.html"
 fi
 "$PTOSIM" compare cholesky:tiles=6 --policies all --set workers.clusters=2 --html "$folder/compare.html" --json "$folder/compare.json" > /dev/null
+"$PTOSIM" compare "$folder/stuck.jsonl" --policies pto,heft --set limits.window=8 --html "$folder/compare-stuck.html" > /dev/null || true
 cat > "$folder/sweep.toml" << 'TOML'
 name = "window and clusters"
 workload = ["cholesky:tiles=8"]
@@ -81,6 +88,17 @@ TOML
 rm -rf "$folder/sweep"
 "$PTOSIM" sweep "$folder/sweep.toml" --out "$folder/sweep" > /dev/null
 cp "$folder/sweep/report.html" "$folder/sweep.html"
+cat > "$folder/near.toml" << 'TOML'
+name = "near values"
+workload = ["cholesky:tiles=5"]
+machine = ["ideal", "a2a3"]
+[set]
+"limits.window" = [8, 16]
+"workers.clusters" = [1, 2]
+TOML
+rm -rf "$folder/near"
+"$PTOSIM" sweep "$folder/near.toml" --out "$folder/near" > /dev/null
+cp "$folder/near/report.html" "$folder/near.html"
 "$PTOSIM" size cholesky:tiles=6 --machine a2a3 --svg "$folder/size.svg" > /dev/null
 
 cp tests/browser/report.mjs "$folder/report.mjs"

@@ -26,8 +26,12 @@ pub(super) struct Head {
     end: u64,
     names: Part,
     tasks: Part,
+    /// Whether tasks were recorded, with kernels and producers; a schedule holds only blocks.
+    has_tasks: bool,
     tracks: Vec<TrackHead>,
     path: Part,
+    /// Whether a path was recorded, be it too long to draw.
+    has_path: bool,
     curves: Vec<CurveHead>,
     waits: Vec<WaitHead>,
     blames: Vec<(&'static str, &'static str)>,
@@ -84,14 +88,17 @@ pub(super) fn pack<'a>(
     let names = pieces.add(names.iter().len() as u64, pack_names(names));
     let tasks = pieces.add_packed(timeline.tasks.count, &timeline.tasks.packed);
     let tracks = tracks(timeline, machine, &mut pieces);
+    let (has_tasks, has_path) = (tasks.count > 0, path.count > 0);
     let path = pieces.add_packed(path.count, &path.packed);
     let drawn = |part: Part| Part { count: if part.bytes == 0 { 0 } else { part.count }, ..part };
     let head = Head {
         end: timeline.end,
         names,
         tasks: drawn(tasks),
+        has_tasks,
         tracks,
         path: drawn(path),
+        has_path,
         curves,
         waits: waits(&timeline.waits),
         blames: Blame::ALL.iter().map(|blame| (blame.name(), blame.meaning())).collect(),

@@ -26,7 +26,7 @@ pub(super) fn bar(makespan: u64, best: u64, worst: u64) -> String {
     "█".repeat((share * WIDTH).round() as usize)
 }
 
-/// Makespan over size, one curve for each kind, sizes on a logarithmic scale.
+/// Makespan over size, one curve for each kind, sizes on a logarithmic scale on which 0 stands where a half would.
 #[must_use]
 pub fn svg(sizing: &Sizing) -> String {
     let drawn: Vec<&Answer> =
@@ -47,7 +47,7 @@ pub fn svg(sizing: &Sizing) -> String {
 fn plot(answer: &Answer) -> String {
     let points: Vec<(u64, u64)> =
         answer.curve.iter().filter_map(|point| point.makespan.map(|makespan| (point.size, makespan))).collect();
-    let log = |size: u64| (size.max(1) as f64).log2();
+    let log = |size: u64| if size == 0 { -1.0 } else { (size as f64).log2() };
     let (low, high) = (log(points[0].0), log(points[points.len() - 1].0));
     let worst = points.iter().map(|point| point.1).max().unwrap_or(1).max(1) as f64;
     let x = |size: u64| if high > low { (log(size) - low) / (high - low) * BOX.0 } else { BOX.0 / 2.0 };
@@ -73,6 +73,9 @@ fn plot(answer: &Answer) -> String {
             group(makespan)
         );
     }
+    if points[0].0 == 0 && answer.smallest.as_ref().is_none_or(|smallest| smallest.size > 0) {
+        let _ = writeln!(text, "<text y=\"{}\" text-anchor=\"middle\">{}</text>", height + 14.0, label(0));
+    }
     let last = points[points.len() - 1].0;
     let _ = writeln!(text, "<text x=\"{width}\" y=\"{}\" text-anchor=\"end\">{}</text>", height + 14.0, label(last));
     let marks = [
@@ -92,4 +95,28 @@ fn plot(answer: &Answer) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::curve::Point;
+
+    #[test]
+    fn nothing_stands_left_of_one() {
+        let point = |size| Point { size, makespan: Some(100 - size), stuck: None };
+        let answer = Answer {
+            kind: Kind::Tensors,
+            smallest: None,
+            fast: None,
+            curve: vec![point(0), point(1), point(8)],
+            knee: None,
+            slower_when_larger: Vec::new(),
+        };
+        let text = plot(&answer);
+        for (place, size) in [("0.0", 0), ("105.0", 1), ("420.0", 8)] {
+            assert!(text.contains(&format!("<circle cx=\"{place}\"")), "{size} in {text}");
+        }
+        assert!(text.contains("<text y=\"234\" text-anchor=\"middle\">0</text>"), "{text}");
+    }
 }

@@ -41,13 +41,57 @@ function axis(key, values) {
   const [low, high] = [numbers[0], numbers[numbers.length - 1]];
   const scaled = low > 0 && high / low > 20 ? Math.log : (value) => value;
   const at = (value) => (high > low ? (scaled(number(value)) - scaled(low)) / (scaled(high) - scaled(low)) : 0.5);
-  const few = marks.length > 6 ? [0, 1, 2, 3, 4].map((i) => marks[Math.round((i * (marks.length - 1)) / 4)]) : marks;
-  return { at, marks: [...new Set(few)].filter((mark, i, all) => i === 0 || i === all.length - 1 || Math.abs(at(mark) - at(all[i - 1])) > 0.08) };
+  return { at, marks: marks.length > 6 ? [0, 1, 2, 3, 4].map((i) => marks[Math.round((i * (marks.length - 1)) / 4)]) : marks };
 }
 
 const describe = (run) => [...FIELDS, ...data.keys].map((key) => `${key}: ${shown(key, run[key])}`).join("\n");
-const label = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, clip(String(text), 24));
-const picture = (name, ...children) => svg("svg", { viewBox: "0 0 700 400", class: "picture", role: "img", "aria-label": name }, ...children);
+const label = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, text);
+const WIDTH = 700;
+const picture = (name, ...children) => svg("svg", { viewBox: `0 0 ${WIDTH} 400`, class: "picture", role: "img", "aria-label": name }, ...children);
+
+/// Narrow pages have larger letters in their pictures, as the style says.
+const narrow = matchMedia("(max-width: 520px)");
+const letters = () => (narrow.matches ? 20 : 13);
+const pen = document.createElement("canvas").getContext("2d");
+function wide(text) {
+  pen.font = `${letters()}px ${getComputedStyle(document.documentElement).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+/// A value in the room there is for it: numbers become short, words are cut.
+function fitted(key, value, room) {
+  const text = shown(key, value);
+  if (wide(text) <= room) return text;
+  return typeof value === "number" ? short(value) : clip(text, Math.floor((text.length * room) / wide(text)));
+}
+
+/// The first and the last of some labels in a row, and of those between them the ones that overlap no other.
+function spaced(labels) {
+  const areApart = (a, b) => a.to <= b.from || b.to <= a.from;
+  const last = labels[labels.length - 1];
+  const kept = labels.slice(0, 1);
+  for (const label of labels.slice(1)) {
+    if (label === last || (areApart(label, last) && areApart(label, kept[kept.length - 1]))) kept.push(label);
+  }
+  return kept;
+}
+
+/// Labels of values along the x axis.
+function labelsAcross(key, values, at, y) {
+  return spaced(values.map((value) => {
+    const text = fitted(key, value, 250);
+    const half = wide(text) / 2 + 4;
+    const x = Math.min(Math.max(at(value), half), WIDTH - half);
+    return { text, x, from: x - half, to: x + half };
+  })).map(({ text, x }) => label(x, y, "middle", text));
+}
+
+/// Labels of values along the y axis, up to `x`.
+function labelsUp(key, values, at, x) {
+  const half = 0.65 * letters();
+  return spaced(values.map((value) => ({ text: fitted(key, value, x), y: at(value), from: at(value) - half, to: at(value) + half })))
+    .map(({ text, y }) => label(x, y + 4, "end", text));
+}
 
 /// A colour scale, or a key of words, below a picture.
 function colourKey(key, scale) {
@@ -63,7 +107,7 @@ function scatter(list, { x: xKey, y: yKey, colour }) {
   const up = (value) => bottom - 12 - y.at(value) * (height - 24);
   return [picture(`${yKey} over ${xKey}`,
     svg("path", { class: "axis", d: `M${left},${bottom - height}V${bottom}H${left + width}` }), label(0, 18, "start", yKey), label(left + width / 2, 392, "middle", xKey),
-    ...x.marks.map((mark) => label(across(mark), bottom + 18, "middle", shown(xKey, mark))), ...y.marks.map((mark) => label(left - 8, up(mark) + 4, "end", shown(yKey, mark))),
+    ...labelsAcross(xKey, x.marks, across, bottom + 18), ...labelsUp(yKey, y.marks, up, left - 8),
     ...list.map((run) => svg("circle", { cx: across(run[xKey]), cy: up(run[yKey]), r: 5, fill: colourAt(shade.at(run[colour])), "data-run": "" }, svg("title", {}, describe(run))))), colourKey(colour, shade)];
 }
 
@@ -77,15 +121,14 @@ function heat(list, { columns: columnKey, lines: lineKey }) {
   const [columns, lines] = [sorted(columnKey), sorted(lineKey)];
   const shade = axis("makespan", [...best.values()].map((run) => run.makespan));
   const [left, top, width, height] = [140, 30, 540 / columns.length, 320 / lines.length];
-  const every = (list, size) => Math.ceil(size / (640 / list.length));
   const cells = columns.flatMap((column, i) => lines.map((line, j) => {
     const run = best.get(JSON.stringify([column, line]));
     return svg("rect", { x: left + i * width, y: top + j * height, width: Math.max(width - 1, 1), height: Math.max(height - 1, 1), fill: run ? colourAt(shade.at(run.makespan)) : "var(--lane)", "data-cell": "" },
       svg("title", {}, run ? describe(run) : "no run completed"));
   }));
   return [picture(`best makespan by ${columnKey} and ${lineKey}`, ...cells, label(0, 18, "start", lineKey), label(left + 270, 392, "middle", columnKey),
-    ...columns.map((column, i) => (i % every(columns, 70) ? "" : label(left + (i + 0.5) * width, top + 338, "middle", shown(columnKey, column)))),
-    ...lines.map((line, j) => (j % every(lines, 24) ? "" : label(left - 8, top + (j + 0.5) * height + 4, "end", shown(lineKey, line))))), colourKey("makespan", shade)];
+    ...labelsAcross(columnKey, columns, (column) => left + (columns.indexOf(column) + 0.5) * width, top + 338),
+    ...labelsUp(lineKey, lines, (line) => top + (lines.indexOf(line) + 0.5) * height, left - 8)), colourKey("makespan", shade)];
 }
 
 function table(list) {
@@ -108,6 +151,7 @@ function playground(title, choices, draw, workload) {
     stage.replaceChildren(...(list.length ? draw(list, values) : [make("p", {}, "No run of this workload completed.")]).filter(Boolean));
   }
   workload.addEventListener("change", redraw);
+  narrow.addEventListener("change", redraw);
   redraw();
   return section(title, selects.length ? make("div", { class: "tools" }, selects) : null, stage);
 }
@@ -115,7 +159,7 @@ function playground(title, choices, draw, workload) {
 function build() {
   const completed = runs.filter((run) => run.outcome === "completed").length;
   const workload = make("select", { id: "workload" }, [...new Set(runs.map((run) => run.workload))].map((name) => make("option", { value: name }, clip(name, 80))));
-  byId("head").append(titleRow(`${data.name}: ${count(runs.length, "run")}`, `${group(completed)} completed`, completed === runs.length, () => {}), make("div", { class: "tools" }, make("label", {}, "workload ", workload)));
+  byId("head").append(titleRow(`${data.name}: ${count(runs.length, "run")}`, `${group(completed)} completed`, completed === runs.length, () => {}), make("div", { class: "tools" }, make("label", {}, "workload ", workload)), roundingNote(data.rows, "results.csv"));
   const all = [...MEASURED, ...parameters];
   const isWord = (key) => runs.some((run) => Number.isNaN(number(run[key])));
   const [first = "workers", second = first] = [...parameters].sort((a, b) => isWord(a) - isWord(b));

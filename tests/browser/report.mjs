@@ -198,6 +198,42 @@ await test("the search finds tasks and kernels", async (open) => {
   assert.equal(await page.evaluate(() => window.ptosim.finder.found.every(({ lane, row }) => window.ptosim.data.lanes[lane].task[row] === 7)), true);
   await page.fill("#search", "no such thing");
   assert.match(await page.locator(".tools output").innerText(), /^0 blocks/);
+  // A default name is a name, unless the task has another.
+  const blocksOf = (page, text) => page.evaluate((text) => { const { finder, data } = window.ptosim; finder.run(text); return finder.found.map(({ lane, row }) => data.lanes[lane].task[row]); }, text);
+  const named = await open("stuck");
+  assert.deepEqual(await blocksOf(named.page, "held3"), [3]);
+  assert.deepEqual(await blocksOf(named.page, "task3"), []);
+  const unnamed = await open("huge");
+  for (const text of ["task0", "Task0 ", "#0", "0"]) assert.deepEqual(await blocksOf(unnamed.page, text), [0], text);
+});
+
+await test("a search in a page without single blocks says that they are not kept", async (open) => {
+  const { page } = await open("coarse");
+  const answer = async (text) => { await page.fill("#search", text); return page.locator(".tools output").innerText(); };
+  const kernel = await page.evaluate(() => window.ptosim.report.kernels[0].name);
+  assert.match(await answer("12"), /^task 12 is not kept$/);
+  assert.match(await answer("task12"), /^task 12 is not kept$/);
+  assert.match(await answer("#9999999"), /^0 blocks/);
+  assert.match(await answer("no such thing"), /^0 blocks/);
+  assert.equal(await answer(kernel), "blocks are not kept");
+});
+
+await test("a page says when its numbers are rounded, and breaks none inside a group", async (open) => {
+  const { page } = await open("huge", { width: 400 });
+  assert.match(await page.locator(".rounded").innerText(), /beyond 2\^53/);
+  const lines = (await page.locator(".card b").first().innerText()).split("\u202f").map((part) => part.trim().length);
+  assert.ok(lines.slice(1).every((length) => length === 3), String(lines));
+  const heights = await page.evaluate(() => {
+    const text = document.querySelector(".card b");
+    return Array.from(text.childNodes).filter((node) => node.nodeType === 3 && node.data.trim()).map((node) => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return range.getClientRects().length;
+    });
+  });
+  assert.ok(heights.length > 5 && heights.every((rows) => rows === 1), String(heights));
+  const plain = await open("plain");
+  assert.equal(await plain.page.locator(".rounded").count(), 0);
 });
 
 await test("the kernel table sorts by every column", async (open) => {
@@ -243,6 +279,57 @@ await test("a page made from a result alone says what is missing", async (open) 
   assert.deepEqual(lanes, result("plain").workers.map((worker) => worker.blocks));
 });
 
+await test("a page of blocks alone says what is not recorded", async (open) => {
+  for (const [name, hasPath] of [["from-schedule", true], ["threads", false]]) {
+    const { page } = await open(name);
+    await page.evaluate(() => window.ptosim.browser.goTo(5));
+    const detail = await page.locator("#detail").innerText();
+    assert.match(detail, /kernel not recorded/);
+    assert.match(detail, /producers and consumers are not recorded/);
+    assert.equal(await page.locator("[data-links]").count(), 0);
+    const timeline = await page.locator("#timeline").innerText();
+    assert.match(timeline, /Kernels and dependencies of the blocks are not recorded/);
+    assert.doesNotMatch(timeline, /too many to draw/);
+    assert.equal(await page.locator("#timeline .legend > span").count(), 0, "no block has the colour of its kernel");
+    assert.equal(await page.locator("#kernel-table i.key").count(), 0);
+    assert.equal(await page.locator("#critical-path").count(), hasPath ? 1 : 0);
+    assert.equal(await page.locator("#runtime").count(), hasPath ? 1 : 0);
+    assert.equal(await page.locator("tbody:empty").count(), 0);
+  }
+  const { page } = await open("huge");
+  await page.evaluate(() => window.ptosim.browser.goTo(0));
+  assert.match(await page.locator("#detail").innerText(), /Producers: none linked\s+Consumers: none linked/);
+});
+
+await test("a comparison tells no ratio for what did not complete", async (open) => {
+  const { page } = await open("compare-stuck");
+  assert.deepEqual(await page.locator("#policies tbody td:nth-child(4)").allInnerTexts(), ["–", "–"]);
+});
+
+await test("labels of a sweep do not overlap, whatever is on the axes", async (open) => {
+  for (const width of [1280, 400]) {
+    const { page } = await open("near", { width });
+    const options = await page.locator("#x option").allInnerTexts();
+    for (const option of options) {
+      await page.selectOption("#x", option);
+      await page.selectOption("#y", option);
+      await page.selectOption("#columns", options.includes(option) && await page.locator(`#columns option[value="${option}"]`).count() ? option : "machine");
+      const faults = await page.evaluate(() => Array.from(document.querySelectorAll("svg.picture"), (picture) => {
+        const boxes = Array.from(picture.querySelectorAll("text"), (node) => ({ text: node.textContent, box: node.getBoundingClientRect() }));
+        const outside = boxes.filter(({ box }) => box.left < 0 || box.right > document.documentElement.clientWidth);
+        const overlapping = boxes.filter(({ box: a }, i) => boxes.slice(0, i).some(({ box: b }) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1));
+        return [...outside, ...overlapping].map(({ text }) => text);
+      }).flat());
+      assert.deepEqual(faults, [], `${width} ${option}`);
+      const ends = await page.evaluate((option) => {
+        const values = window.ptosim.runs.map((run) => run[option]).filter((value) => typeof value === "number");
+        return values.length ? [Math.min(...values), Math.max(...values)].map((value) => [value, Array.from(document.querySelectorAll("svg.picture text"), (node) => node.textContent)]) : [];
+      }, option);
+      if (option === "makespan") for (const [value, texts] of ends) assert.equal(texts.filter((text) => Number(text.replace(/\D/g, "")) === value).length, 2, `${value} in ${texts}`);
+    }
+  }
+});
+
 await test("a comparison shows every policy, its makespan and the bound", async (open) => {
   const { page } = await open("compare");
   const expected = result("compare").policies.filter((row) => row.result);
@@ -276,7 +363,7 @@ await test("a sweep shows every run that completed, over any parameter", async (
 });
 
 await test("nothing overlaps or is cut off, light and dark, wide and narrow, on paper", async (open) => {
-  for (const name of ["plain", "nasty", "stuck", "compare", "sweep"]) {
+  for (const name of ["plain", "nasty", "stuck", "threads", "huge", "compare", "sweep", "near"]) {
     for (const scheme of ["light", "dark"]) {
       for (const width of [1280, 400]) {
         const { page } = await open(name, { scheme, width });
@@ -301,7 +388,27 @@ await test("nothing overlaps or is cut off, light and dark, wide and narrow, on 
     await page.emulateMedia({ media: "print" });
     await settled(page);
     assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), "rgb(255, 255, 255)");
+    // On a sheet of A4 nothing is wider than the sheet, and colours are printed.
+    await page.setViewportSize({ width: 718, height: 1040 });
+    await settled(page);
+    const faults = await page.evaluate(() => Array.from(document.querySelectorAll("canvas, table, svg, .bar, td.words")).filter((node) => {
+      const { width, right } = node.getBoundingClientRect();
+      return width > 0 && right > document.documentElement.clientWidth + 0.5;
+    }).map((node) => `${node.tagName} ${node.id} ${node.className}`));
+    assert.deepEqual(faults, [], `${name} on paper`);
+    assert.ok(await page.evaluate(() => Array.from(document.querySelectorAll("i, u, td.meter > div")).every((node) => getComputedStyle(node).printColorAdjust === "exact")), `${name}: colours are not printed`);
+    for (const select of await page.locator("select").all()) assert.ok(await select.isVisible(), `${name}: choices are not printed`);
     await page.screenshot({ path: `${folder}/${name}-print.png`, fullPage: true });
+    await page.emulateMedia({ media: null });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await settled(page);
+    await page.evaluate(() => matchMedia("print").addEventListener("change", ({ matches }) => {
+      const { view } = window.ptosim;
+      if (matches && view) window.printed = [view.width, view.stage.clientWidth];
+    }));
+    await page.pdf({ path: `${folder}/${name}.pdf`, format: "A4", margin: { top: "1cm", bottom: "1cm", left: "1cm", right: "1cm" } });
+    const printed = await page.evaluate(() => window.printed);
+    if (await page.locator("canvas").count()) assert.ok(printed && printed[0] === printed[1] && printed[0] < 800, `${name}: the timeline is ${printed} wide on paper`);
   }
 });
 

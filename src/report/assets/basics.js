@@ -29,6 +29,13 @@ function group(number) {
   return part ? `${grouped}.${part}` : grouped;
 }
 
+/// A grouped number that may be broken between its groups, never inside one.
+const betweenGroups = (text) => text.split("\u202f").flatMap((part, i) => (i ? ["\u202f", make("wbr"), part] : part));
+
+/// Whether a value holds a number that a script cannot tell from the next one.
+const isRounded = (value) => (typeof value === "number" ? Math.abs(value) > Number.MAX_SAFE_INTEGER : value !== null && typeof value === "object" && Object.values(value).some(isRounded));
+const roundingNote = (value, file) => (isRounded(value) ? make("p", { class: "soft rounded" }, `Numbers beyond 2^53 are rounded here; ${file} has them exactly.`) : "");
+
 const share = (part, whole) => (whole > 0 ? part / whole : 0);
 const percent = (value) => `${(100 * value).toFixed(1)}\u202f%`;
 const count = (number, noun) => `${group(number)} ${noun}${number === 1 ? "" : "s"}`;
@@ -72,7 +79,7 @@ function tickText(tick, step) {
 const prose = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, i) => (i % 2 ? make("span", { class: "option" }, part) : part));
 
 /// A name that may be very long: all of it is there, but it does not take the page.
-const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : text);
+const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : betweenGroups(text));
 const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
 /// The first index from `low` to `high` at which `test` holds; `test` is false before and true from there on.

@@ -114,6 +114,7 @@ class Browser {
     if (lane.kind === "orchestrator") return [`orchestrator: ${PHASES[lane.label[row]][0]}`, span];
     if (lane.kind === "scheduler") return [`${lane.name}: ${JOBS[lane.label[row]][0]} ${clip(view.tasks.label(lane.task[row]), 80)}`, span];
     const task = lane.task[row];
+    if (!head.has_tasks) return [view.tasks.label(task), lane.name, span, ...this.reasons(which, row)];
     const producers = view.tasks.producers(task);
     return [clip(view.tasks.label(task), 200), `kernel ${clip(view.tasks.kernel(task), 120)} on ${lane.name}`, span,
       ...this.reasons(which, row), `${count(producers.length, "producer")}, ${count(view.tasks.consumers(task).length, "consumer")}`];
@@ -160,12 +161,13 @@ class Browser {
     const part = lane.part.get(place.row) || 0;
     const known = task < tasks.n;
     const lines = [
-      `task ${task}${known && tasks.blocks[task] > 1 ? `, block ${part} of ${tasks.blocks[task]}` : ""}, kernel ${view.tasks.kernel(task)}${known ? `, ${TYPES[tasks.kind[task]]}` : ""}, on ${lane.name}`,
+      `task ${task}${known && tasks.blocks[task] > 1 ? `, block ${part} of ${tasks.blocks[task]}` : part > 0 ? `, block ${part}` : ""}, kernel ${known ? `${view.tasks.kernel(task)}, ${TYPES[tasks.kind[task]]}` : "not recorded"}, on ${lane.name}`,
       `${known ? `submitted at ${group(tasks.submit[task])}, ` : ""}ready at ${group(lane.start[place.row] - lane.wait[place.row])}, ran from ${group(lane.start[place.row])} to ${group(lane.end[place.row])} (${count(lane.end[place.row] - lane.start[place.row], "cycle")})`,
       ...this.reasons(place.lane, place.row),
     ];
     const nodes = [make("h3", {}, view.tasks.label(task)), ...lines.map((line) => make("p", {}, line))];
-    if (known && !tasks.known[task]) nodes.push(make("p", { class: "soft" }, "Producers of this task were not kept: there are too many dependencies."));
+    if (!known) nodes.push(make("p", { class: "soft" }, "Its producers and consumers are not recorded."));
+    else if (!tasks.known[task]) nodes.push(make("p", { class: "soft" }, "Producers of this task were not kept: there are too many dependencies."));
     else nodes.push(this.links("Producers", view.tasks.producers(task)), this.links("Consumers", view.tasks.consumers(task)));
     return nodes;
   }
@@ -174,7 +176,7 @@ class Browser {
     const chips = list.slice(0, LISTED).map((task) =>
       make("button", { type: "button", onclick: () => this.goTo(task) }, clip(this.view.tasks.label(task), 60)));
     if (list.length > LISTED) chips.push(make("span", { class: "soft" }, `and ${group(list.length - LISTED)} more`));
-    return make("div", {}, make("b", {}, `${title}: ${list.length === 0 ? "none" : group(list.length)}`), make("div", { class: "chips", "data-links": title }, chips));
+    return make("div", {}, make("b", {}, `${title}: ${list.length === 0 ? "none linked" : group(list.length)}`), make("div", { class: "chips", "data-links": title }, chips));
   }
 
   /// Selects the first block of a task and brings it into sight.
@@ -227,7 +229,11 @@ class Browser {
   }
 }
 
-/// Blocks whose task or kernel a text is about: a number means a task, anything else a part of a name.
+/// The task that `7`, `#7` or `task7` means; -1 for any other text.
+const taskNumber = (text) => (/^(#|task)?\d+$/.test(text) ? Number(text.replace(/\D+/, "")) : -1);
+
+/// Blocks whose task or kernel a text is about: a number means a task, `task7` a task 7 without a name, anything else a part of a
+/// name.
 class Search {
   constructor(browser) {
     this.browser = browser;
@@ -254,13 +260,14 @@ class Search {
 
   collect(wanted) {
     const { names, tasks, lanes } = this.view.data;
-    const number = /^#?\d+$/.test(wanted) ? Number(wanted.replace("#", "")) : -1;
+    const number = taskNumber(wanted);
+    const isNamed = wanted.startsWith("task") && number < tasks.n && tasks.name[number] >= 0;
     const inName = new Set();
     for (let i = 0; i < names.count; i += 1) if (names.text(i).toLowerCase().includes(wanted)) inName.add(i);
     for (let task = 0; task < tasks.n; task += 1) {
-      if (task === number || inName.has(tasks.name[task]) || inName.has(tasks.kernel[task] - 1)) this.tasks.add(task);
+      if (inName.has(tasks.name[task]) || inName.has(tasks.kernel[task] - 1)) this.tasks.add(task);
     }
-    if (number >= 0) this.tasks.add(number);
+    if (number >= 0 && !isNamed) this.tasks.add(number);
     for (const symbol of inName) this.labels.add(symbol + 1);
     lanes.forEach((lane, which) => {
       if (lane.kind !== "worker" || !lane.task) return;

@@ -10,7 +10,7 @@ function makespans() {
   const order = [...runs].sort((a, b) => isComplete(b) - isComplete(a) || a.makespan - b.makespan);
   const bars = order.flatMap((run) => {
     const ending = isComplete(run) ? "" : `, ${run.outcome}`;
-    const text = `${group(run.makespan)} cycles, ${run.ratio.toFixed(3)} × bound${ending}`;
+    const text = `${group(run.makespan)} cycles${isComplete(run) ? `, ${run.ratio.toFixed(3)} × bound` : ending}`;
     return [make("span", {}, run.policy),
       make("div", { class: "bar bounded", role: "img", "aria-label": `${run.policy}: ${text}`, title: text },
         make("i", { class: isComplete(run) ? "good" : "bad", style: `width:${(100 * run.makespan) / longest}%`, "data-policy": run.policy, "data-cycles": run.makespan }),
@@ -46,7 +46,7 @@ function table() {
   const busy = (run, name) => (run.types.find((type) => type.type === name) || { utilisation: 0 }).utilisation;
   const columns = [
     ["policy", (run) => run.policy, (run) => run.policy], ["ended", (run) => run.outcome, (run) => run.outcome],
-    ["makespan", (run) => run.makespan, (run) => group(run.makespan)], ["× bound", (run) => run.ratio, (run) => run.ratio.toFixed(3)],
+    ["makespan", (run) => run.makespan, (run) => group(run.makespan)], ["× bound", (run) => (isComplete(run) ? run.ratio : 0), (run) => (isComplete(run) ? run.ratio.toFixed(3) : "–")],
     ...types.map((name) => [`${name} busy`, (run) => busy(run, name), (run) => percent(busy(run, name))]),
     ["wait p50", (run) => run.ready_to_start.p50, (run) => group(run.ready_to_start.p50)], ["wait p99", (run) => run.ready_to_start.p99, (run) => group(run.ready_to_start.p99)],
     ["fairness", (run) => run.fairness, (run) => run.fairness.toFixed(3)], ["counters", counters, counters, "words"],
@@ -59,7 +59,7 @@ function build() {
   const isGood = comparison.policies.every((row) => row.result && isComplete(row.result));
   const failed = comparison.policies.filter((row) => row.error);
   byId("head").append(titleRow(`${comparison.workload} on ${comparison.machine.name}, ${comparison.policies.length} policies`, isGood ? "all completed" : "not all completed", isGood, () => {}),
-    make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(comparison.verdict)));
+    make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(comparison.verdict)), roundingNote(comparison, "the file of --json"));
   const main = byId("main");
   if (runs.length > 0) main.append(makespans(), accounts(), table());
   if (failed.length > 0) main.append(section("Could not run", dataTable(["policy", "why"], failed.map((row) => [row.policy, row.error]))));

@@ -28,7 +28,7 @@ function cards() {
     [group(report.tasks), `tasks, ${count(report.blocks, "block")}`],
     [group(report.edges), "dependencies linked"],
   ];
-  return make("div", { class: "cards" }, facts.map(([value, text]) => make("div", { class: "card" }, make("b", {}, value), make("span", {}, text))));
+  return make("div", { class: "cards" }, facts.map(([value, text]) => make("div", { class: "card" }, make("b", {}, betweenGroups(value)), make("span", {}, text))));
 }
 
 /// What holds what, when a run got stuck.
@@ -72,7 +72,10 @@ function timelineSection() {
   const finder = new Search(browser);
   const told = () => {
     const number = finder.found.length;
-    output.value = field.value.trim() ? (finder.at >= 0 ? `${finder.at + 1} of ${group(number)}` : `${count(number, "block")} found`) : "";
+    const lost = isCoarse(data) ? taskNumber(field.value.trim().toLowerCase()) : -1;
+    if (!field.value.trim()) output.value = "";
+    else if (lost >= 0 && lost < report.tasks) output.value = `task ${group(lost)} is not kept`;
+    else output.value = finder.at >= 0 ? `${group(finder.at + 1)} of ${group(number)}` : isCoarse(data) && finder.labels.size > 0 ? "blocks are not kept" : `${count(number, "block")} found`;
   };
   field.addEventListener("input", () => { finder.run(field.value); told(); });
   const next = (by) => { finder.step(by); told(); };
@@ -87,19 +90,25 @@ function timelineSection() {
     view.redraw();
   } }, "Critical path");
   tools.append(button("−", "Zoom out", () => view.zoom(1 / 2)), button("+", "Zoom in", () => view.zoom(2)), button("Fit", "Show the whole run", () => view.fit()),
-    button("←", "Move left", () => view.pan(-0.4)), button("→", "Move right", () => view.pan(0.4)), ...(data.path.n > 0 ? [path] : []), field, button("↑", "Previous match", () => next(-1)), button("↓", "Next match", () => next(1)), output);
+    button("←", "Move left", () => view.pan(-0.4)), button("→", "Move right", () => view.pan(0.4)), ...(data.path.n > 0 ? [path] : []),
+    make("div", { class: "find" }, field, button("↑", "Previous match", () => next(-1)), button("↓", "Next match", () => next(1)), output));
   found.append(make("p", { class: "soft keys" }, "Drag or ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"), " move, ", make("kbd", {}, "Ctrl"), " + wheel or ", make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " zoom, ", make("kbd", {}, "0"), " shows all, ",
-    make("kbd", {}, ","), " ", make("kbd", {}, "."), " go from block to block, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"), " from lane to lane, ", make("kbd", {}, "/"), " searches. Click a block for its producers and consumers."));
+    make("kbd", {}, ","), " ", make("kbd", {}, "."), " go from block to block, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"), " from lane to lane, ", make("kbd", {}, "/"), ` searches. Click a block for ${head.has_tasks ? "its producers and consumers" : "its times"}.`));
   found.append(...coarseness(data), browser.panel, timelineLegend(data));
   window.ptosim = { report, data, view, browser, finder };
   return data;
 }
 
-/// What the page does not hold because the run was too long for it.
+/// Whether there were too many blocks to keep them one by one.
+const isCoarse = (data) => data.lanes.some((lane) => lane.kind === "worker" && lane.busy);
+
+/// What the page does not hold, because it is not recorded or the run was too long for it.
 function coarseness(data) {
   const notes = [];
-  if (data.lanes.some((lane) => lane.kind === "worker" && lane.busy)) notes.push(`${count(report.blocks, "block")} are too many to keep one by one: lanes show how busy a worker was and with which kernel mostly.`);
-  if (report.path && report.path.steps > 0 && data.path.n === 0) notes.push(`The critical path has ${count(report.path.steps, "step")}, too many to draw; its causes below count all of them.`);
+  if (isCoarse(data)) notes.push(`${count(report.blocks, "block")} are too many to keep one by one: lanes show how busy a worker was${head.has_tasks ? " and with which kernel mostly" : ""}.`);
+  if (!head.has_tasks) notes.push("Kernels and dependencies of the blocks are not recorded.");
+  if (report.path && report.path.steps > 0 && !head.has_path) notes.push("Where the critical path ran is not recorded.");
+  if (head.has_path && data.path.n === 0) notes.push(`The critical path has ${count(report.path.steps, "step")}, too many to draw; its causes below count all of them.`);
   return notes.map((note) => make("p", { class: "soft coarse" }, note));
 }
 
@@ -108,11 +117,11 @@ function timelineLegend(data) {
   if (report.kernels.length > KERNEL_COLOURS.length) kernels.push([`${report.kernels.length - KERNEL_COLOURS.length} more`, REST_COLOURS[0]]);
   const used = (kind, labels) => labels.filter((_, label) => data.lanes.some((lane) => lane.kind === kind && lane.label.some((found, i) => found === label && (!lane.busy || lane.busy[i] > 0)))).map(([name, colour]) => [`${kind}: ${name}`, colour]);
   const path = data.path.n > 0 ? [["critical path", "var(--path)"]] : [];
-  return make("div", {}, legend(kernels), legend([...used("orchestrator", PHASES), ...used("scheduler", JOBS), ...path]));
+  return make("div", {}, hasColours ? legend(kernels) : null, legend([...used("orchestrator", PHASES), ...used("scheduler", JOBS), ...path]));
 }
 
 function pathSection() {
-  if (!report.path) return null;
+  if (!report.path || report.path.steps === 0) return null;
   const { path } = report;
   const meanings = new Map(head ? head.blames : []);
   const order = head ? head.blames.map(([name]) => name) : Object.keys(path.blame);
@@ -145,12 +154,12 @@ function curvesSection() {
 function latencySection() {
   const rows = Object.entries(report.latency).map(([name, wait]) => [name.replaceAll("_", " "), group(wait.count), decimal(wait.mean), group(wait.p50), group(wait.p90), group(wait.p99), group(wait.max)]);
   const figures = head ? [make("div", { class: "grid" }, head.waits.map((wait) => histogram(wait.name, wait.buckets)))] : [];
-  return section("Waiting times", figures, make("div", { class: "scroll" }, dataTable(["in cycles", "count", "mean", "p50", "p90", "p99", "max"], rows)));
+  return section("Waiting times", figures, rows.length === 0 ? null : make("div", { class: "scroll" }, dataTable(["in cycles", "count", "mean", "p50", "p90", "p99", "max"], rows)));
 }
 
 function kernelSection() {
   const columns = [
-    ["kernel", (kernel) => kernel.name, (kernel) => make("span", {}, make("i", { class: "key", style: `background:${kernelColour(kernel.name)};display:inline-block;width:.8rem;height:.8rem` }), " ", longText(kernel.name))],
+    ["kernel", (kernel) => kernel.name, (kernel) => make("span", {}, hasColours ? [make("i", { class: "key", style: `background:${kernelColour(kernel.name)}` }), " "] : null, longText(kernel.name))],
     ["blocks", (kernel) => kernel.count, (kernel) => group(kernel.count)], ["cycles", (kernel) => kernel.total, (kernel) => group(kernel.total)],
     ["share", (kernel) => kernel.share, (kernel) => percent(kernel.share)], ["mean", (kernel) => kernel.mean, (kernel) => decimal(kernel.mean)], ["max", (kernel) => kernel.max, (kernel) => group(kernel.max)],
   ];
@@ -163,6 +172,7 @@ function runtimeSection() {
     ["dependency entries used up", orchestrator.blocked.deps, "#882255"], ["tensor-map entries used up", orchestrator.blocked.tensors, "#999933"], ["stuck", orchestrator.stuck, "#332288"], ["done", orchestrator.done, "var(--rest)"]];
   const jobs = [["admit", scheduler.admit, "#56b4e9"], ["complete", scheduler.complete, "#009e73"], ["dispatch", scheduler.dispatch, "#cc79a7"], ["idle", scheduler.idle, "var(--rest)"]];
   const used = [...phases, ...jobs].filter(([, value]) => value > 0);
+  if (used.length === 0) return null;
   return section("Runtime", legend(used.map(([name, , colour]) => [name, colour])), make("div", { class: "bars", "data-chart": "runtime" }, make("span", {}, "orchestrator"), stacked(phases, report.finish, "orchestrator"),
     make("span", {}, `scheduler × ${scheduler.threads}`), stacked(jobs, scheduler.threads * report.finish, "scheduler")));
 }
@@ -181,7 +191,7 @@ function settingsSection() {
 }
 
 function build() {
-  byId("head").append(reportTitle(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(report.verdict)), ...report.notes.map((note) => make("p", { class: "soft" }, prose(`Note: ${note}`))));
+  byId("head").append(reportTitle(), cards(), make("p", { class: `verdict ${isGood ? "" : "bad"}` }, prose(report.verdict)), ...report.notes.map((note) => make("p", { class: "soft" }, prose(`Note: ${note}`))), roundingNote([report, head], "the result file"));
   const main = byId("main");
   const add = (...sections) => main.append(...sections.filter(Boolean));
   add(deadlockView());
@@ -195,6 +205,7 @@ function build() {
   matchMedia("print").addEventListener("change", () => {
     if (view) {
       view.colours();
+      view.resize();
       view.draw();
     }
   });

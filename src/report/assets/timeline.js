@@ -5,6 +5,8 @@ const AXIS = 22;
 const MOST_CHANGES = 4;
 const MOST_LABELS = 600;
 const MOST_MARKS = 4000;
+/// Pixels of height that fit onto one sheet.
+const MOST_ON_PAPER = 900;
 
 class TimelineView {
   constructor(stage, data, tasks) {
@@ -70,7 +72,8 @@ class TimelineView {
     if (width === 0) return;
     this.gutter = width < 520 ? 78 : 110;
     const full = this.lanes.length * this.row + AXIS;
-    const height = Math.min(full, Math.max(240, Math.round(window.innerHeight * 0.62)));
+    const most = matchMedia("print").matches ? MOST_ON_PAPER : Math.max(240, Math.round(window.innerHeight * 0.62));
+    const height = Math.min(full, most);
     this.ratio = Math.min(window.devicePixelRatio || 1, 2);
     this.spacer.style.height = `${height}px`;
     this.canvas.style.width = `${width}px`;

@@ -6,6 +6,9 @@ function kernelColour(name) {
   return rank < KERNEL_COLOURS.length ? KERNEL_COLOURS[rank] : REST_COLOURS[rank % REST_COLOURS.length];
 }
 
+/// Whether blocks of the timeline have the colours of their kernels.
+const hasColours = head !== null && head.has_tasks;
+
 const accountParts = (accounts) => Object.entries(accounts).map(([name, cycles]) => [name, cycles, ACCOUNT_COLOURS[name]]);
 
 function accountBars() {
