@@ -172,11 +172,11 @@ impl Mapped {
         // A new file under the old name: whoever still looks at the old one keeps what it has mapped.
         std::fs::remove_file(path).map_err(io)?;
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io)?;
-        file.write_all(&MAKING.to_le_bytes()).map_err(io)?;
         if !try_lock(&file) {
             return Err(Mapped::refusal(path, "another device uses this window; end it or take another file"));
         }
-        allocate(&file, places.end as u64).map_err(|error| {
+        let room = file.write_all(&MAKING.to_le_bytes()).and_then(|()| allocate(&file, places.end as u64));
+        room.map_err(|error| {
             let _ = std::fs::remove_file(path);
             let what = format!("no room for a window of {} bytes: {error}", places.end);
             Mapped::refusal(path, format!("{what}; lower limits.window or limits.deps, or take another place"))
