@@ -28,8 +28,15 @@ impl<T: Copy + Default> Fifo<T> {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
         let value = *self.front()?;
-        self.head = self.head.wrapping_add(1);
+        self.drop_front();
         Some(value)
+    }
+
+    /// Takes the first value out, which is there.
+    #[inline(always)]
+    pub fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty(), "nothing to take out");
+        self.head = self.head.wrapping_add(1);
     }
 
     /// The first value.

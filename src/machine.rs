@@ -10,6 +10,8 @@ pub struct Floor {
     workers: Vec<Worker>,
     free: [FreeSet; 5],
     free_ids: WorkerSet,
+    /// Whether `free_ids` is kept.
+    keeps_ids: bool,
     clusters: u32,
     n_cubes: u32,
 }
@@ -238,6 +240,7 @@ impl Floor {
             workers: Vec::with_capacity(config.total() as usize),
             free: WorkerType::ALL.map(|kind| FreeSet::with_room_for(config.count(kind))),
             free_ids: WorkerSet::new(config.total() as usize),
+            keeps_ids: false,
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
@@ -247,7 +250,6 @@ impl Floor {
                 floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
                 floor.free[kind as usize].insert(Entry::new(0, id));
                 floor.free[kind as usize].count += 1;
-                floor.free_ids.insert(id);
             }
         }
         floor
@@ -276,9 +278,17 @@ impl Floor {
         self.free.iter().map(|set| set.count).sum()
     }
 
-    /// The workers that are free.
+    /// Keeps the set of free workers from now on.
+    pub fn keep_free_workers(&mut self) {
+        self.keeps_ids = true;
+        let free = (0..).zip(&self.workers).filter(|(_, worker)| worker.is_free);
+        free.for_each(|(id, _)| self.free_ids.insert(id));
+    }
+
+    /// The workers that are free, once they are [kept](Floor::keep_free_workers).
     #[inline]
     pub fn free_workers(&self) -> &WorkerSet {
+        debug_assert!(self.keeps_ids, "nobody keeps who is free");
         &self.free_ids
     }
 
@@ -311,7 +321,9 @@ impl Floor {
         set.head += 1;
         set.count -= 1;
         self.workers[id as usize].is_free = false;
-        self.free_ids.remove(id);
+        if self.keeps_ids {
+            self.free_ids.remove(id);
+        }
         Some(id)
     }
 
@@ -346,7 +358,9 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(worker.is_free, "worker {id} is not free");
         worker.is_free = false;
-        self.free_ids.remove(id);
+        if self.keeps_ids {
+            self.free_ids.remove(id);
+        }
         let set = &mut self.free[worker.kind as usize];
         set.count -= 1;
         if set.first().is_some_and(|first| first.id() == id) {
@@ -360,7 +374,9 @@ impl Floor {
         let worker = &mut self.workers[id as usize];
         debug_assert!(!worker.is_free, "worker {id} is free already");
         worker.is_free = true;
-        self.free_ids.insert(id);
+        if self.keeps_ids {
+            self.free_ids.insert(id);
+        }
         let entry = Entry::new(worker.clock, id);
         let set = &mut self.free[worker.kind as usize];
         set.count += 1;

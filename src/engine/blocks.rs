@@ -29,9 +29,8 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline]
     pub(super) fn collect_ends(&mut self) {
         let at_once = M::IS_FREE || self.is_prompt && !self.has_faults && self.family.is_settled();
-        self.ends.turn();
-        for word in 0..self.ends.n_words() {
-            for leader in self.ends.take(word) {
+        for (nth, word) in self.ends.turn().enumerate() {
+            for leader in self.ends.take(word, nth) {
                 self.observer.block_ends(WorkerId(leader), self.now);
                 self.book_end(leader);
                 self.push(Job::Complete(leader), at_once);
@@ -42,8 +41,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// The workers of a block that ends wait for its completion from now on.
     #[inline(always)]
     fn book_end(&mut self, leader: u32) {
+        if M::IS_USUAL {
+            return self.ledger.ended(leader, false);
+        }
         let crew = &self.floor.worker(leader).block.crew;
-        if M::IS_USUAL || crew.is_one() {
+        if crew.is_one() {
             self.ledger.ended(leader, false);
         } else {
             for &id in crew.ids() {
@@ -178,7 +180,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.ledger.admitted(Class::from_bits(task.job.class()));
         }
         if task.count_down() == 0 {
-            self.become_ready(slot, task, true);
+            self.become_ready(slot, task, task.job.kind(), true);
             if Self::MAY_FAIL {
                 self.follow_up();
                 self.obey();
@@ -314,7 +316,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         } else {
             self.tally.ended.completed += 1;
         }
-        self.complete(slot_ref);
+        self.complete(slot_ref, slot);
         self.policy.on_complete(&end, self.now);
         self.obey();
     }

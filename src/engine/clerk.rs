@@ -96,26 +96,28 @@ impl Clerk {
             return None;
         }
         self.since = now;
-        let phase = match before {
-            Duty::Read | Duty::Reserve => return None,
+        if span == 0 {
+            return None;
+        }
+        match before {
+            Duty::Read | Duty::Reserve => None,
             Duty::Done => {
                 self.report.done += span;
-                return None;
+                None
             }
             Duty::Wait => {
                 self.report.waiting += span;
-                Phase::Waiting
+                Some(Phase::Waiting)
             }
             Duty::Pay(..) => {
                 self.report.working += span;
-                Phase::Working
+                Some(Phase::Working)
             }
             Duty::Blocked(on) => {
                 *part(&mut self.report.blocked, on) += span;
-                Phase::Blocked(on)
+                Some(Phase::Blocked(on))
             }
-        };
-        (span > 0).then_some(phase)
+        }
     }
 
     /// Cycles spent waiting for a slot until now.

@@ -10,6 +10,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Most places of the wheel.
 const PLACES: usize = 4096;
@@ -100,9 +101,9 @@ impl Ends {
         self.has_endless || is_on_wheel
     }
 
-    /// Turns to the next cycle at which a block ends. The workers are then to be taken, one word after the other.
+    /// Turns to the next cycle at which a block ends; returns where its workers stand, to be taken one word after the other.
     #[inline(always)]
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) -> Range<usize> {
         self.base = self.next;
         let place = (self.base & self.mask) as usize;
         if !self.later.is_empty() {
@@ -115,6 +116,7 @@ impl Ends {
             Some(&Reverse(key)) => self.next_on_wheel(place).min((key >> 64) as u64),
             None => self.next_on_wheel(place),
         };
+        place * self.width..(place + 1) * self.width
     }
 
     /// Puts what waited beyond the wheel for the cycle turned to into its place.
@@ -147,18 +149,10 @@ impl Ends {
         self.base + ((found as u64).wrapping_sub(self.base) & self.mask)
     }
 
-    /// How many words of workers a cycle has.
-    #[inline]
-    pub(crate) fn n_words(&self) -> usize {
-        self.width
-    }
-
-    /// The workers of a word whose block ends at the cycle turned to, ascending.
+    /// The workers of a word of the cycle turned to, which is the `nth` of it, ascending.
     #[inline(always)]
-    pub(crate) fn take(&mut self, word: usize) -> Due {
-        let place = (self.base & self.mask) as usize;
-        let bits = std::mem::take(&mut self.wheel[place * self.width + word]);
-        Due { bits, first: (word * WORD) as u32 }
+    pub(crate) fn take(&mut self, word: usize, nth: usize) -> Due {
+        Due { bits: std::mem::take(&mut self.wheel[word]), first: (nth * WORD) as u32 }
     }
 }
 
@@ -210,9 +204,9 @@ mod tests {
                 let Some(next) = next else { continue };
                 now = next;
                 let due: Vec<_> = (0..workers).filter(|&worker| running[worker] == Some(now)).collect();
-                ends.turn();
+                let words = ends.turn().enumerate();
                 let taken: Vec<_> =
-                    (0..ends.n_words()).flat_map(|word| ends.take(word)).map(|worker| worker as usize).collect();
+                    words.flat_map(|(nth, word)| ends.take(word, nth)).map(|worker| worker as usize).collect();
                 assert_eq!(taken, due);
                 due.into_iter().for_each(|worker| running[worker] = None);
             }

@@ -114,6 +114,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.observer.withdrawn(job.kind(), self.now);
         self.observer.cancelled(task, &Cause::Dropped(reason), self.now);
         self.spoil(slot, task);
-        self.complete(slot);
+        self.complete(slot, self.window.slot(slot));
     }
 }

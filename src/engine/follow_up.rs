@@ -30,27 +30,27 @@ pub(super) struct Lists {
 impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// Completes a task and follows up what that leads to.
     #[inline(always)]
-    pub(super) fn complete(&mut self, slot: SlotRef) {
-        self.mark_completed(slot);
+    pub(super) fn complete(&mut self, slot_ref: SlotRef, slot: &Slot<Local>) {
+        self.mark_completed(slot_ref, slot);
         self.follow_up();
     }
 
     #[inline(always)]
-    fn mark_completed(&mut self, slot: SlotRef) {
+    fn mark_completed(&mut self, slot_ref: SlotRef, slot: &Slot<Local>) {
         if self.observer.heeds_ends() {
-            self.observer.completed(self.window.slot(slot).task(), self.now);
+            self.observer.completed(slot.task(), self.now);
         }
         // In line where it is all there is to do.
         if Self::NEVER_QUEUES {
-            self.window.complete(slot, self);
+            self.window.complete_in(slot_ref, slot, self);
         } else {
-            self.release_neighbours(slot);
+            self.release_neighbours(slot_ref, slot);
         }
     }
 
     #[inline(never)]
-    fn release_neighbours(&mut self, slot: SlotRef) {
-        self.window.complete(slot, self);
+    fn release_neighbours(&mut self, slot_ref: SlotRef, slot: &Slot<Local>) {
+        self.window.complete_in(slot_ref, slot, self);
     }
 
     /// Does what the last changes of the window left to do.
@@ -59,7 +59,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         while Self::MAY_FAIL
             && let Some(slot) = self.lists.cancelled.pop()
         {
-            self.mark_completed(slot);
+            self.mark_completed(slot, self.window.slot(slot));
         }
         if M::IS_FREE {
             // There is one ring.
@@ -112,7 +112,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     /// The last thing a task waited for is done, which was its own admission or not.
     #[inline(always)]
-    pub(super) fn become_ready(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, by_admission: bool) {
+    pub(super) fn become_ready(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, kind: TaskType, by_admission: bool) {
         let submit = if self.keeps_times() {
             let times = &mut self.times[slot_ref as usize];
             times.ready = self.now;
@@ -120,8 +120,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         } else {
             slot.take_note(self.now)
         };
-        let kind = slot.job.kind();
-        let class = Class::from_bits(slot.job.class());
+        let class = if M::IS_USUAL { Class::of_type(kind) } else { Class::from_bits(slot.job.class()) };
         self.ledger.ready(class);
         if Self::MAY_FAIL && slot.job.has(flag::CANCELLED) {
             self.ledger.all_placed(class);
@@ -146,6 +145,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         }
         let ready = Ready { slot: slot_ref, task: slot.task(), kind, by_admission };
         match self.policy.on_ready(ready, self.now) {
+            Ok(()) if M::IS_USUAL => self.ledger.one_waits(class),
             Ok(()) => self.ledger.waits(class),
             Err(Dropped) => self.lists.dropped.push(slot_ref),
         }
@@ -155,13 +155,17 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 impl<P: Policy, O: Observer, M: Mode> Outcomes for Sim<'_, P, O, M> {
     #[inline(always)]
     fn ready(&mut self, slot: SlotRef) {
-        self.become_ready(slot, self.window.slot(slot), false);
+        let task = self.window.slot(slot);
+        self.become_ready(slot, task, task.job.kind(), false);
     }
 
     #[inline]
     fn unblocked(&mut self, slot: SlotRef) {
+        if !self.has_costs() {
+            return;
+        }
         let job = &self.window.slot(slot).job;
-        if self.has_costs() && !job.has(flag::ADMITTED) {
+        if !job.has(flag::ADMITTED) {
             self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }

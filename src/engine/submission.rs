@@ -8,14 +8,17 @@ use super::mode::Mode;
 use super::tally::longest_part;
 use super::virtual_time::Sim;
 use super::{Observer, RunError};
-use crate::id::TaskId;
+use crate::id::{TaskId, TaskType};
 use crate::ledger::Class;
 use crate::orchestrator::{Published, Step};
 use crate::policy::{Policy, Submission};
 use crate::sync::Local;
-use crate::window::{Refusal, Resource, Slot, SlotRef, State};
+use crate::window::{Refusal, Resource, Slot, SlotRef, State, flag};
 
 impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
+    /// What is set in a task before it is published.
+    const FLAGS: u32 = if Self::NEVER_QUEUES { flag::ADMITTED } else { 0 };
+
     /// Gives an adaptive window more slots when nothing else can happen; false if that does not help.
     pub(super) fn widen(&mut self) -> bool {
         let is_blocked = self.clerk.stage() == Duty::Blocked(Resource::Window);
@@ -113,15 +116,14 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         {
             self.remember_parent(parent);
         }
-        if (M::IS_FREE || self.is_submitting_free) && !is_too_narrow && self.submit_at_once()? {
+        if is_too_narrow || self.window.is_full(self.orchestrator.ring()) {
+            self.turn(Duty::Blocked(Resource::Window));
+            return Ok(false);
+        }
+        if (M::IS_FREE || self.is_submitting_free) && self.submit_at_once()? {
             return Ok(true);
         }
-        let reserved = if is_too_narrow {
-            Err(Refusal::Full(Resource::Window))
-        } else {
-            self.orchestrator.try_reserve(self.window)
-        };
-        match reserved {
+        match self.orchestrator.try_reserve(self.window) {
             Ok((slot, needs)) => {
                 let costs = &self.machine.orchestrator;
                 let cost = if M::IS_FREE || self.is_submitting_free {
@@ -171,11 +173,14 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.follow_up();
     }
 
-    /// Submits the task at hand if it is simple and there is room for it.
+    /// Submits the task at hand, for which there is a slot, if it is simple and there is room for its dependencies.
     #[inline(always)]
     fn submit_at_once(&mut self) -> Result<bool, RunError> {
-        let (cycles, first) = self.path_part();
-        let Some((slot_ref, slot, edges)) = self.orchestrator.try_submit(self.window, cycles, first) else {
+        if !M::IS_USUAL && !self.orchestrator.is_single() {
+            return Ok(false);
+        }
+        let cycles = self.path_part();
+        let Some((slot_ref, slot, edges)) = self.orchestrator.try_submit(self.window, cycles, Self::FLAGS) else {
             return Ok(false);
         };
         self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
@@ -199,7 +204,9 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         let (cycles, first) = self.path_part();
         let first = if self.orchestrator.is_root() { first } else { 0 };
         let published = self.orchestrator.publish(self.window, slot_ref, first.saturating_add(cycles));
-        self.announce(slot_ref, self.window.slot(slot_ref), published)
+        let slot = self.window.slot(slot_ref);
+        slot.job.set(Self::FLAGS);
+        self.announce(slot_ref, slot, published)
     }
 
     /// A task was published: tells everybody and has it admitted.
@@ -227,7 +234,12 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         let parent = if M::IS_USUAL { None } else { self.orchestrator.task.parent };
         let orphan = parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
         let admitting = self.has_costs() && slot.fanin() == 1;
-        self.ledger.submitted(Class::from_bits(slot.job.class()), admitting);
+        // A usual task runs on workers of its own type, which is its class.
+        let class = if M::IS_USUAL { Class::of_type(kind) } else { Class::from_bits(slot.job.class()) };
+        if !M::IS_USUAL && kind == TaskType::Mix {
+            self.ledger.met_mix();
+        }
+        self.ledger.submitted(class, admitting);
         let spoilt_by = if Self::MAY_FAIL { published.cancelled.or(orphan) } else { None };
         if let Some(cause) = spoilt_by {
             self.mark_cancelled(slot_ref, cause);
@@ -236,8 +248,21 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         // Nor must it come before that of a child that is about to be released.
         let is_settled = M::IS_USUAL || !self.is_shut_down && self.family.is_settled();
         let at_once = (M::IS_FREE || self.is_prompt) && spoilt_by.is_none() && is_settled;
-        self.push(Job::Admit(slot_ref), at_once);
+        if Self::NEVER_QUEUES {
+            self.admit_at_once(slot_ref, slot, kind);
+        } else {
+            self.push(Job::Admit(slot_ref), at_once);
+        }
         Ok(())
+    }
+
+    /// Admits a task, which is marked as admitted, as soon as it is published; nothing else can come between.
+    #[inline(always)]
+    fn admit_at_once(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, kind: TaskType) {
+        self.count_at_once(Job::Admit(slot_ref));
+        if slot.count_down() == 0 {
+            self.become_ready(slot_ref, slot, kind, true);
+        }
     }
 
     /// The error for a task that can never run under this policy.

@@ -27,12 +27,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn push(&mut self, job: Job, at_once: bool) {
         if at_once {
-            self.jobs.count();
-            let is_told_later = Self::STARTS_AT_ONCE && matches!(job, Job::Dispatch(_));
-            if !is_told_later && self.observer.heeds(JobStep::Done) {
-                let told = self.describe(job);
-                self.observer.job_at_once(&told, self.now);
-            }
+            self.count_at_once(job);
             self.effect(job);
         } else {
             self.tell(job, JobStep::Queued);
@@ -42,6 +37,17 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             } else {
                 self.jobs.push(job);
             }
+        }
+    }
+
+    /// A job that takes effect at once is counted and told.
+    #[inline(always)]
+    pub(super) fn count_at_once(&mut self, job: Job) {
+        self.jobs.count();
+        let is_told_later = Self::STARTS_AT_ONCE && matches!(job, Job::Dispatch(_));
+        if !is_told_later && self.observer.heeds(JobStep::Done) {
+            let told = self.describe(job);
+            self.observer.job_at_once(&told, self.now);
         }
     }
 

@@ -96,7 +96,10 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         policy: P,
         observer: &'a mut O,
     ) -> Self {
-        let floor = Floor::new(&machine.workers);
+        let mut floor = Floor::new(&machine.workers);
+        if P::ASKS_WHO_IS_FREE {
+            floor.keep_free_workers();
+        }
         let costs = &machine.scheduler;
         let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
         let has_costs = is_costly || machine.worker.pickup > 0;

@@ -27,6 +27,12 @@ impl Class {
         })
     }
 
+    /// The class of tasks of a type, MIX aside.
+    #[inline]
+    pub fn of_type(kind: TaskType) -> Class {
+        Class(kind as u8)
+    }
+
     /// Whether its tasks take several workers.
     #[inline]
     pub(super) fn is_mix(self) -> bool {

@@ -92,18 +92,9 @@ impl Running {
     /// From `now` on the cause is this one.
     #[inline]
     fn turn(&mut self, cause: usize, now: u64) {
-        if cause != self.cause {
-            self.closed[self.cause] += now - self.since;
-            self.cause = cause;
-            self.since = now;
-        }
-    }
-
-    /// Writes the sums up to `now` to where they are kept.
-    #[inline]
-    fn note(&self, sums: &mut Sums, now: u64) {
-        *sums = self.closed;
-        sums[self.cause] += now - self.since;
+        self.closed[self.cause] += now - self.since;
+        self.cause = cause;
+        self.since = now;
     }
 
     /// The sums up to `now`.
@@ -153,9 +144,10 @@ struct Book {
     busy: u64,
     blocks: u64,
     idle: Sums,
-    /// When its part of its last block ended, and the sums of its type then.
+    /// When its part of its last block ended, and the sums of its type then, unless they are still to be noted.
     ended_at: u64,
     ended: Sums,
+    is_to_note: bool,
     /// Cycles in which tasks of its type were held back, up to the end and to the completion of its last block.
     held: (u64, u64),
 }
@@ -167,13 +159,12 @@ pub struct Ledger {
     crowds: [Crowd; N_CLASSES],
     /// The most READY tasks at a time, by task type.
     most_ready: [u64; N_CLASSES],
-    /// Whether a MIX task was ever submitted.
+    /// Whether a MIX task was ever met.
     has_mix: bool,
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     /// When blocks being picked up start, in that order. Nobody else needs to know.
     pickups: Fifo<(u64, Class)>,
-    supply: Supply,
     /// The account of a worker for which there is no task.
     nothing: usize,
     /// Types of which there are workers, and the classes that they can run.
@@ -182,11 +173,14 @@ pub struct Ledger {
     changed: u8,
     /// Idle cycles of a free worker of each type.
     sums: [Running; 5],
-    /// The sums when time passed the makespan known then.
-    at_makespan: [Running; 5],
-    /// The makespan for which `at_makespan` was noted.
-    noted: Option<u64>,
+    /// The same as it was at the makespan, for types whose cause has changed since.
+    at_makespan: [Option<Running>; 5],
+    /// Whether there are such.
+    has_tail: bool,
     books: Vec<Book>,
+    /// Workers of each type whose books do not tell yet what the sums were when their last part ended: all of them ended under the
+    /// present cause.
+    to_note: [Vec<u32>; 5],
 }
 
 impl Ledger {
@@ -204,22 +198,27 @@ impl Ledger {
             has_mix: false,
             has_costs,
             pickups: Fifo::default(),
-            supply: Supply::Working,
             nothing: ORCHESTRATOR,
             sums: Default::default(),
             at_makespan: Default::default(),
-            noted: None,
+            has_tail: false,
             books: kinds.into_iter().map(Book::new).collect(),
+            to_note: Default::default(),
             present,
             changed: ALL_CLASSES,
         }
     }
 
-    /// The tasks of a class, about to change.
+    /// The tasks of a class.
     #[inline(always)]
     fn crowd(&mut self, class: Class) -> &mut Crowd {
-        self.changed |= 1 << class.index();
         &mut self.crowds[class.index()]
+    }
+
+    /// Some count of a class has become 0 or is no longer 0, if that `is_so`: idle workers may wait for something else.
+    #[inline(always)]
+    fn note_change(&mut self, class: Class, is_so: bool) {
+        self.changed |= u8::from(is_so) << class.index();
     }
 
     /// End of the last block so far.
@@ -230,31 +229,41 @@ impl Ledger {
     /// Tells what the orchestrator does from now on.
     #[inline]
     pub fn supply(&mut self, supply: Supply) {
-        if supply != self.supply {
-            self.supply = supply;
+        let nothing = match supply {
+            Supply::Blocked(resource) => FULL + resource as usize,
+            Supply::Working => ORCHESTRATOR,
+            Supply::Done => DRAINED,
+        };
+        if nothing != self.nothing {
+            self.nothing = nothing;
             self.changed = ALL_CLASSES;
-            self.nothing = match supply {
-                Supply::Blocked(resource) => FULL + resource as usize,
-                Supply::Working => ORCHESTRATOR,
-                Supply::Done => DRAINED,
-            };
         }
+    }
+
+    /// A MIX task is about to be submitted.
+    #[inline]
+    pub fn met_mix(&mut self) {
+        self.has_mix = true;
     }
 
     /// A task was published; `admitting` if it waits for nothing but its admission and anything takes time.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
-        self.has_mix |= class.is_mix();
         let crowd = self.crowd(class);
         crowd.pending += 1;
         crowd.admitting += u64::from(admitting);
+        let is_first = crowd.pending == 1 || admitting && crowd.admitting == 1;
+        self.note_change(class, is_first);
     }
 
     /// A task waits for nothing but its admission any more.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
         if self.has_costs {
-            self.crowd(class).admitting += 1;
+            let crowd = self.crowd(class);
+            crowd.admitting += 1;
+            let is_first = crowd.admitting == 1;
+            self.note_change(class, is_first);
         }
     }
 
@@ -262,7 +271,10 @@ impl Ledger {
     #[inline]
     pub fn admitted(&mut self, class: Class) {
         if self.has_costs {
-            self.crowd(class).admitting -= 1;
+            let crowd = self.crowd(class);
+            crowd.admitting -= 1;
+            let was_last = crowd.admitting == 0;
+            self.note_change(class, was_last);
         }
     }
 
@@ -272,24 +284,38 @@ impl Ledger {
         let crowd = self.crowd(class);
         crowd.pending -= 1;
         crowd.ready += 1;
+        let has_changed = crowd.pending == 0 || crowd.ready == 1;
+        self.note_change(class, has_changed);
     }
 
     /// A task is to be run once more.
     pub fn again(&mut self, class: Class) {
-        self.crowd(class).ready += 1;
+        let crowd = self.crowd(class);
+        crowd.ready += 1;
+        let is_first = crowd.ready == 1;
+        self.note_change(class, is_first);
         self.waits(class);
     }
 
     /// A READY task waits for its blocks to be placed.
     #[inline]
     pub fn waits(&mut self, class: Class) {
-        let (kind, ready) = if class.is_mix() {
-            (TaskType::Mix as usize, MIX_CLASSES.iter().map(|&class| self.crowds[class].ready).sum())
+        if class.is_mix() {
+            let ready: u64 = MIX_CLASSES.iter().map(|&class| self.crowds[class].ready).sum();
+            let most = &mut self.most_ready[TaskType::Mix as usize];
+            *most = ready.max(*most);
         } else {
-            (class.index(), self.crowds[class.index()].ready)
-        };
-        if ready > self.most_ready[kind] {
-            self.most_ready[kind] = ready;
+            self.one_waits(class);
+        }
+    }
+
+    /// The same for a task that is not of type MIX.
+    #[inline]
+    pub fn one_waits(&mut self, class: Class) {
+        let ready = self.crowds[class.index()].ready;
+        let most = &mut self.most_ready[class.index()];
+        if ready > *most {
+            *most = ready;
         }
     }
 
@@ -301,7 +327,10 @@ impl Ledger {
     /// The last block of a READY task was placed, or it needs none.
     #[inline]
     pub fn all_placed(&mut self, class: Class) {
-        self.crowd(class).ready -= 1;
+        let crowd = self.crowd(class);
+        crowd.ready -= 1;
+        let was_last = crowd.ready == 0;
+        self.note_change(class, was_last);
     }
 
     /// A worker was given to a block.
@@ -321,7 +350,10 @@ impl Ledger {
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
         if self.has_costs {
-            self.crowd(class).starting += 1;
+            let crowd = self.crowd(class);
+            crowd.starting += 1;
+            let is_first = crowd.starting == 1;
+            self.note_change(class, is_first);
         }
     }
 
@@ -331,8 +363,17 @@ impl Ledger {
         if start > self.now {
             self.pickups.push((start, class));
         } else if self.has_costs {
-            self.crowd(class).starting -= 1;
+            self.picked_up(class);
         }
+    }
+
+    /// A block that was placed starts.
+    #[inline]
+    fn picked_up(&mut self, class: Class) {
+        let crowd = self.crowd(class);
+        crowd.starting -= 1;
+        let was_last = crowd.starting == 0;
+        self.note_change(class, was_last);
     }
 
     /// A worker placed at `placed` runs from `start` to `end`.
@@ -344,27 +385,40 @@ impl Ledger {
         book.blocks += 1;
         if end > self.makespan {
             self.makespan = end;
+            if self.has_tail {
+                self.at_makespan = Default::default();
+                self.has_tail = false;
+            }
         }
     }
 
     /// A worker's part of a block ended before the block did.
     pub fn ended_early(&mut self, worker: u32) {
+        self.part_ended(worker);
+    }
+
+    #[inline(always)]
+    fn part_ended(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
-        self.sums[book.kind as usize].note(&mut book.ended, self.now);
         book.ended_at = self.now;
+        if self.has_costs {
+            // Where much takes time, causes change all the time.
+            book.ended = self.sums[book.kind as usize].at(self.now);
+        } else if !book.is_to_note {
+            book.is_to_note = true;
+            self.to_note[book.kind as usize].push(worker);
+        }
     }
 
     /// The block of a worker ended; `early` if the worker's own part had ended before.
     #[inline(always)]
     pub fn ended(&mut self, worker: u32, early: bool) {
-        let book = &mut self.books[worker as usize];
-        let sums = &self.sums[book.kind as usize];
         if !early {
-            sums.note(&mut book.ended, self.now);
-            book.ended_at = self.now;
+            self.part_ended(worker);
         }
         if self.has_costs {
-            book.held.0 = sums.held(self.now);
+            let book = &mut self.books[worker as usize];
+            book.held.0 = self.sums[book.kind as usize].held(self.now);
         }
     }
 
@@ -385,7 +439,7 @@ impl Ledger {
         {
             self.pickups.pop();
             self.pass(start);
-            self.crowd(class).starting -= 1;
+            self.picked_up(class);
         }
         self.pass(to);
     }
@@ -396,13 +450,6 @@ impl Ledger {
         if self.changed != 0 {
             self.turn();
         }
-        if self.now <= self.makespan && self.makespan < to {
-            // Whatever follows, the accounts end here unless a later block moves the makespan.
-            for &(kind, _) in &self.present {
-                self.at_makespan[kind as usize] = self.sums[kind as usize];
-            }
-            self.noted = Some(self.makespan);
-        }
         self.now = to;
     }
 
@@ -410,7 +457,8 @@ impl Ledger {
     #[inline(always)]
     fn turn(&mut self) {
         let changed = std::mem::take(&mut self.changed);
-        for &(kind, classes) in &self.present {
+        for index in 0..self.present.len() {
+            let (kind, classes) = self.present[index];
             if changed & classes == 0 {
                 continue;
             }
@@ -423,15 +471,42 @@ impl Ledger {
                 &self.crowds[kind as usize + 1]
             };
             let cause = if self.has_costs { crowd.costly_cause(self.nothing) } else { crowd.cause(self.nothing) };
-            self.sums[kind as usize].turn(cause, self.now);
+            if cause != self.sums[kind as usize].cause {
+                self.turn_to(kind as usize, cause);
+            }
+        }
+    }
+
+    /// From now on idle workers of this type wait for something else.
+    #[inline]
+    fn turn_to(&mut self, kind: usize, cause: usize) {
+        self.note_ends(kind);
+        if self.now > self.makespan && self.at_makespan[kind].is_none() {
+            // Whatever follows, the accounts end before it unless a later block moves the makespan.
+            self.at_makespan[kind] = Some(self.sums[kind]);
+            self.has_tail = true;
+        }
+        self.sums[kind].turn(cause, self.now);
+    }
+
+    /// Writes down the sums of a type at the last ends of its workers, before they change otherwise than by the present cause.
+    fn note_ends(&mut self, kind: usize) {
+        let sums = &self.sums[kind];
+        for worker in self.to_note[kind].drain(..) {
+            let book = &mut self.books[worker as usize];
+            book.is_to_note = false;
+            book.ended = sums.at(book.ended_at);
         }
     }
 
     /// The accounts of every worker up to the makespan, with its number of blocks.
     #[must_use]
-    pub fn close(&self) -> Vec<(Accounts, u64)> {
-        let sums = if self.noted == Some(self.makespan) { &self.at_makespan } else { &self.sums };
-        let close = |book: &Book| (book.close(&sums[book.kind as usize], self.makespan), book.blocks);
+    pub fn close(&mut self) -> Vec<(Accounts, u64)> {
+        (0..self.sums.len()).for_each(|kind| self.note_ends(kind));
+        let close = |book: &Book| {
+            let sums = self.at_makespan[book.kind as usize].as_ref().unwrap_or(&self.sums[book.kind as usize]);
+            (book.close(sums, self.makespan), book.blocks)
+        };
         self.books.iter().map(close).collect()
     }
 }
@@ -446,7 +521,7 @@ fn crowd_of_several(crowds: &[Crowd; N_CLASSES], classes: u8) -> Crowd {
 impl Book {
     fn new(kind: WorkerType) -> Book {
         let sums = Sums::default();
-        Book { kind, busy: 0, blocks: 0, idle: sums, ended_at: 0, ended: sums, held: (0, 0) }
+        Book { kind, busy: 0, blocks: 0, idle: sums, ended_at: 0, ended: sums, is_to_note: false, held: (0, 0) }
     }
 
     /// Books the idle time since the last block, up to the makespan.

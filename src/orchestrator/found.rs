@@ -5,6 +5,7 @@ use super::{Orchestrator, each_conflict};
 use crate::id::TaskId;
 use crate::sync::Sharing;
 use crate::window::{Linked, NONE, Slot, SlotRef, Window, flag};
+use crate::workload::Cost;
 use std::collections::BTreeSet;
 
 /// A task that another one depends on, and where it lived when that was found.
@@ -94,17 +95,31 @@ impl Orchestrator {
         &mut self,
         window: &Window<S>,
         marks: bool,
+        visit: impl FnMut(&mut Vec<Producer>, Producer, &Slot<S>),
+    ) {
+        if self.homes.is_empty() {
+            self.each_named_in::<S, false>(window, marks, visit);
+        } else {
+            self.each_named_in::<S, true>(window, marks, visit);
+        }
+    }
+
+    /// The same in a window of one ring or of `SEVERAL`.
+    #[inline(always)]
+    fn each_named_in<S: Sharing, const SEVERAL: bool>(
+        &mut self,
+        window: &Window<S>,
+        marks: bool,
         mut visit: impl FnMut(&mut Vec<Producer>, Producer, &Slot<S>),
     ) {
         let Orchestrator { task, gone, paths, homes, next, producers, .. } = self;
         let mut path = 0;
         for &task in &task.deps {
             // With several rings a task must be searched for, unless its id says where to look.
-            let place =
-                if homes.is_empty() { window.at(0, task.0) } else { homes[task.0 as usize & (homes.len() - 1)] };
+            let place = if SEVERAL { homes[task.0 as usize & (homes.len() - 1)] } else { window.at(0, task.0) };
             let (mut slot, mut from) = (place, window.slot(place));
             if from.task() != task {
-                let home = if homes.is_empty() { None } else { window.last_home(task) };
+                let home = if SEVERAL { window.last_home(task) } else { None };
                 let Some(home) = home else {
                     if S::SHARED {
                         gone.push(Producer { task, slot: NONE });
@@ -125,30 +140,32 @@ impl Orchestrator {
         self.path = path;
     }
 
-    /// Submits the task at hand in one go, if its producers are named, none of them can have ended badly, and a slot and entries for
-    /// them are all it needs and there. Only where one thread does everything and submitting takes no time. `cycles` is what it adds
-    /// to its path, `first` what comes before the first of a path.
+    /// Submits the task at hand, for which there is a slot, in one go, if its producers are named, none of them can have ended badly,
+    /// and entries for them are all else it needs and there. Only where one thread does everything and submitting takes no time, and
+    /// for a task that [is single](Orchestrator::is_single). `cycles` is what it adds to its path, `first` what comes before the first
+    /// of a path; `flags` are set from the beginning.
     #[inline(always)]
     pub fn try_submit<'w, S: Sharing>(
         &mut self,
         window: &'w Window<S>,
-        cycles: u64,
-        first: u64,
+        (cycles, first): (u64, u64),
+        flags: u32,
     ) -> Option<(SlotRef, &'w Slot<S>, u32)> {
-        if !self.is_simple || self.is_found || !self.bad.is_empty() {
+        let count = self.task.deps.len();
+        if !self.is_simple || self.is_found || !self.bad.is_empty() || !window.has_entries(self.ring, count) {
             return None;
         }
-        let mut newcomer = window.newcomer(self.ring, self.task.deps.len())?;
-        let has_several = self.task.deps.len() > 1;
-        self.each_named(window, has_several, |_, producer, from| {
-            // What ended badly would be known by name.
-            let _ = newcomer.link(producer.slot, from);
-        });
+        let mut newcomer = window.newcomer(self.ring);
+        // What ended badly would be known by name.
+        self.each_named(window, count > 1, |_, producer, from| newcomer.link(producer.slot, from));
         let first = if self.path == 0 { first } else { 0 };
         let path = self.path.saturating_add(first.saturating_add(cycles));
         // The slot may still tell the path of a producer, so it is taken after that was asked for.
         let (slot_ref, slot, edges) = newcomer.take(self.next, self.holds());
-        self.enter(window, slot_ref, slot, path);
+        let (kind, cost) = self.resolved;
+        let (Cost::Cycles(cycles) | Cost::PerKind { cube: cycles, .. }) = cost;
+        slot.job.describe_single(&self.task, kind, cycles, flags);
+        self.enter(window, slot_ref, path);
         Some((slot_ref, slot, edges))
     }
 

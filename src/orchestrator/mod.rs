@@ -17,7 +17,7 @@ use crate::kernel::Costs;
 use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::Sharing;
-use crate::window::{Needs, Refusal, Resource, Slot, SlotRef, Window};
+use crate::window::{Needs, Refusal, Resource, SlotRef, Window};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
 use found::Producer;
 use segments::Access;
@@ -38,7 +38,7 @@ pub struct Orchestrator {
     producers: Vec<Producer>,
     /// Its producers that were complete before it could wait for them, where threads share the window.
     gone: Vec<Producer>,
-    /// What the task at hand needs, if no producer is consumed before it is reserved.
+    /// What the task at hand needs beside dependency entries, unless it is simple.
     needs: Needs,
     /// Whether the task at hand reads, writes or allocates anything.
     has_regions: bool,
@@ -203,28 +203,35 @@ impl Orchestrator {
         let task = &self.task;
         self.is_simple = task.is_simple();
         self.has_regions = false;
-        self.needs = Needs::default();
+        let mut heap = 0;
         if !self.is_simple {
             let written = task.writes.len() + task.updates.len() + task.allocates.len();
             let is_full = self.rules.machine.rules.hazards == Hazards::Full;
             let read = if is_full { task.reads.len() } else { 0 };
             self.needs = Needs { heap: task.heap_bytes(), deps: 0, tensors: (written + read) as u64 };
             self.has_regions = written + task.reads.len() > 0;
+            heap = self.needs.heap;
         }
-        let heap = self.needs.heap;
-        self.resolved = match self.costs.recall(task, heap) {
-            Some((kind, cycles)) => (kind, Cost::Cycles(cycles)),
-            None => self.look_up()?,
-        };
+        if let Some((kind, cycles)) = self.costs.recall(task, heap) {
+            self.resolved = (kind, Cost::Cycles(cycles));
+        } else {
+            self.resolved = self.look_up()?;
+        }
         self.settle_type()
     }
 
     /// Whether the task at hand has one block, runs on one worker, has no parent and does not fail.
     #[inline(always)]
     pub fn is_usual(&self) -> bool {
+        self.is_single() && self.task.parent.is_none()
+    }
+
+    /// Whether the task at hand has one block, runs on one worker and does not fail.
+    #[inline(always)]
+    pub fn is_single(&self) -> bool {
         let task = &self.task;
-        let is_single = task.blocks == 1 && !matches!(self.resolved.0, TaskType::Mix | TaskType::None);
-        is_single && !(task.sync_start | task.fault) && task.parent.is_none()
+        let has_one_worker = task.blocks == 1 && !matches!(self.resolved.0, TaskType::Mix | TaskType::None);
+        has_one_worker && !(task.sync_start | task.fault)
     }
 
     #[inline(never)]
@@ -341,11 +348,14 @@ impl Orchestrator {
     /// What the task at hand needs now; producers consumed in the meantime no longer count.
     #[inline(never)]
     pub fn needs<S: Sharing>(&self, window: &Window<S>) -> Needs {
-        let mut deps = 0;
-        for producer in &self.producers {
-            deps += u64::from(window.is_alive(producer.slot, producer.task));
-        }
-        Needs { deps, ..self.needs }
+        let alive = |producer: &&Producer| window.is_alive(producer.slot, producer.task);
+        Needs { deps: self.producers.iter().filter(alive).count() as u64, ..self.needs_but_deps() }
+    }
+
+    /// The same without dependency entries.
+    #[inline]
+    fn needs_but_deps(&self) -> Needs {
+        if self.is_simple { Needs::default() } else { self.needs }
     }
 
     /// Takes what the task at hand needs; returns its slot and what that was.
@@ -362,7 +372,7 @@ impl Orchestrator {
         } else {
             self.find_producers(window);
             // None of them is consumed yet, unless others do that at the same time.
-            Needs { deps: self.producers.len() as u64, ..self.needs }
+            Needs { deps: self.producers.len() as u64, ..self.needs_but_deps() }
         };
         let slot = window.take(self.ring, self.next, &needs, self.holds())?;
         Ok((slot, needs))
@@ -408,20 +418,20 @@ impl Orchestrator {
         if self.poisoned && published.cancelled.is_none() {
             published.cancelled = self.bad_producer();
         }
-        let task = self.next;
-        self.enter(window, slot_ref, window.slot(slot_ref), path);
+        let (task, (kind, cost)) = (self.next, self.resolved);
+        // Publishing, by the admission that follows, makes all of it visible.
+        let class = Class::of(kind, self.task.units);
+        window.slot(slot_ref).job.describe(&self.task, kind, cost, class.bits());
+        self.enter(window, slot_ref, path);
         if self.has_regions {
             self.register(window, Access { task, slot: slot_ref, path });
         }
         published
     }
 
-    /// Describes the task at hand in its slot, notes its path, hands it to its scope and moves on.
+    /// Notes path and slot of the task at hand, hands it to its scope and moves on.
     #[inline(always)]
-    fn enter<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, slot: &Slot<S>, path: u64) {
-        let (kind, cost) = self.resolved;
-        // Publishing, by the admission that follows, makes all of it visible.
-        slot.job.describe(&self.task, kind, cost, Class::of(kind, self.task.units).bits());
+    fn enter<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, path: u64) {
         self.paths[slot_ref as usize] = path;
         if !self.homes.is_empty() {
             let place = self.next.0 as usize & (self.homes.len() - 1);

@@ -222,9 +222,8 @@ impl List {
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
             now = self.ends.next();
-            self.ends.turn();
-            for word in 0..self.ends.n_words() {
-                self.ends.take(word).for_each(|worker| self.end(worker, now));
+            for (nth, word) in self.ends.turn().enumerate() {
+                self.ends.take(word, nth).for_each(|worker| self.end(worker, now));
             }
             self.hand_out(now);
         }

@@ -59,6 +59,9 @@ pub trait Policy {
     /// Whether tasks mostly start in the order in which they became READY, so that their neighbours are near those of the last ones.
     const KEEPS_ORDER: bool = false;
 
+    /// Whether it asks for the set of free workers ([`Floor::free_workers`]), which is not kept otherwise.
+    const ASKS_WHO_IS_FREE: bool = true;
+
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 
@@ -279,8 +282,8 @@ impl Stage<'_> {
 
     /// Whether a block of this type could be placed at all; MIX is not looked at.
     #[inline]
-    pub fn has_room(&self, kind: usize) -> bool {
-        kind == TaskType::Mix as usize || self.floor.has_free(kind)
+    fn has_room(&self, kind: TaskType) -> bool {
+        kind == TaskType::Mix || self.floor.has_free(kind as usize)
     }
 
     /// Places one block of a READY task (all of them with `sync_start`) on the free workers with the smallest clocks.
@@ -289,9 +292,12 @@ impl Stage<'_> {
         self.place_of(slot, self.window.slot(slot).job.kind())
     }
 
-    /// The same for a task whose type is known.
+    /// The same for a task whose type is known. Where there is no worker for it nothing is looked at.
     #[inline(always)]
     pub fn place_of(&mut self, slot: SlotRef, kind: TaskType) -> Placement {
+        if !self.has_room(kind) {
+            return Placement::Nothing;
+        }
         let job = &self.window.slot(slot).job;
         if job.has(flag::SYNC_START) {
             return self.place_together(slot, job);

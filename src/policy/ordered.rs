@@ -84,6 +84,7 @@ impl<O: Order> Ordered<O> {
 impl<O: Order> Policy for Ordered<O> {
     const READS_SUBMISSIONS: bool = false;
     const INTERFERES: bool = false;
+    const ASKS_WHO_IS_FREE: bool = false;
 
     fn name(&self) -> &'static str {
         O::NAME
@@ -114,9 +115,7 @@ impl<O: Order> Policy for Ordered<O> {
             let index = filled.trailing_zeros() as usize;
             filled &= filled - 1;
             let (kind, queue) = (TaskType::ALL[index], &mut self.queues[index]);
-            while stage.has_room(index)
-                && let Some(&first) = queue.first()
-            {
+            while let Some(&first) = queue.first() {
                 match stage.place_of((first as u64 & slots) as SlotRef, kind) {
                     Placement::Nothing => break,
                     Placement::Some => {}

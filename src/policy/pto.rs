@@ -31,6 +31,7 @@ impl Policy for Pto {
     const READS_SUBMISSIONS: bool = false;
     const INTERFERES: bool = false;
     const KEEPS_ORDER: bool = true;
+    const ASKS_WHO_IS_FREE: bool = false;
 
     fn name(&self) -> &'static str {
         "pto"
@@ -68,14 +69,12 @@ impl Policy for Pto {
             let index = queues.trailing_zeros() as usize;
             queues &= queues - 1;
             let (kind, queue) = (TaskType::ALL[index], &mut self.queues[index]);
-            while stage.has_room(index)
-                && let Some(&slot) = queue.front()
-            {
+            while let Some(&slot) = queue.front() {
                 match stage.place_of(slot, kind) {
                     Placement::Nothing => break,
                     Placement::Some => {}
                     Placement::All => {
-                        queue.pop();
+                        queue.drop_front();
                         if let Some(&next) = queue.get(AHEAD) {
                             stage.window.foresee(next);
                         }

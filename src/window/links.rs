@@ -1,7 +1,7 @@
 //! How a task under construction becomes a consumer: every producer that is not consumed gets an edge.
 
 use super::slot::{CLOSED, NONE, Slot, SlotRef, keeps};
-use super::{Ring, Window};
+use super::{Entry, Ring, Window};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -24,7 +24,7 @@ pub struct Links<'w, S: Sharing> {
     pub(super) window: &'w Window<S>,
     pub(super) consumer: SlotRef,
     pub(super) to: &'w Slot<S>,
-    /// Place of the next entry in the pool of its ring, before it wraps.
+    /// Place of the next entry in the pool of its ring.
     pub(super) place: u32,
     /// The first entry of that pool.
     pub(super) first: u32,
@@ -43,30 +43,11 @@ impl<S: Sharing> Links<'_, S> {
         if !from.hold() {
             return Linked::Consumed;
         }
-        let size = self.window.deps;
-        let index = self.first + if self.place >= size { self.place - size } else { self.place };
-        self.place += 1;
+        let index = self.first + self.place;
+        self.place = self.window.place_behind(self.place);
         self.linked += 1;
-        let entry = &self.window.entries[index as usize];
-        // Ordering: Relaxed; the Release of the list head below publishes entry and fanin together.
-        entry.consumer.store(self.consumer, Relaxed);
-        entry.producer.store(producer, Relaxed);
-        // Ordering: Acquire pairs with the closing swap in `complete`: who sees CLOSED sees the completion.
-        let mut head = from.fanout.load(Acquire);
-        loop {
-            if head == CLOSED {
-                return Linked::Completed;
-            }
-            entry.next.store(head, Relaxed);
-            if !S::SHARED {
-                from.fanout.store(index, Relaxed); // Ordering: there is one thread.
-                break;
-            }
-            // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and fanin.
-            match from.fanout.compare_exchange(head, index, Release, Acquire) {
-                Ok(_) => break,
-                Err(found) => head = found,
-            }
+        if !from.hang(&self.window.entries[index as usize], index, self.consumer, producer) {
+            return Linked::Completed;
         }
         self.waiting += 1;
         Linked::Waiting
@@ -89,31 +70,66 @@ impl<S: Sharing> Links<'_, S> {
 /// everything: it hangs in their lists before its fanin counts them.
 #[must_use]
 pub struct Newcomer<'w, S: Sharing> {
-    pub(super) links: Links<'w, S>,
-    pub(super) ring: &'w Ring<S>,
-    /// Place of its first entry.
-    pub(super) first_place: u32,
+    window: &'w Window<S>,
+    ring: &'w Ring<S>,
+    consumer: SlotRef,
+    /// The first entry of the pool of its ring.
+    first: u32,
+    /// Places of its first entry and of the next one.
+    first_place: u32,
+    place: u32,
+    linked: u32,
+    waiting: u32,
+}
+
+impl<S: Sharing> Window<S> {
+    /// The task that enters a ring next, which has a slot for it and as many dependency entries as it will use.
+    #[inline(always)]
+    pub fn newcomer(&self, ring: u32) -> Newcomer<'_, S> {
+        let state = self.ring(ring);
+        let (consumer, place) = (self.at(ring, state.submitted()), state.next_entry());
+        let first = ring * self.deps;
+        Newcomer { window: self, ring: state, consumer, first, first_place: place, place, linked: 0, waiting: 0 }
+    }
+
+    /// Whether a ring has as many dependency entries left.
+    #[inline(always)]
+    pub fn has_entries(&self, ring: u32, count: usize) -> bool {
+        self.ring(ring).deps_used() + count as u64 <= u64::from(self.deps)
+    }
+
+    /// The place behind one in a pool of dependency entries.
+    #[inline(always)]
+    pub(super) fn place_behind(&self, place: u32) -> u32 {
+        if place + 1 == self.deps { 0 } else { place + 1 }
+    }
 }
 
 impl<'w, S: Sharing> Newcomer<'w, S> {
-    /// Makes the task a consumer of `producer`, which lives in the slot `from`.
+    /// Makes the task a consumer of `producer`, which lives in the slot `from` and is not consumed.
     #[inline(always)]
-    pub fn link(&mut self, producer: SlotRef, from: &Slot<S>) -> Linked {
-        self.links.link(producer, from)
+    pub fn link(&mut self, producer: SlotRef, from: &Slot<S>) {
+        // Ordering: Relaxed; there is one thread.
+        from.refs.store(from.refs.load(Relaxed) + 1, Relaxed);
+        let index = self.first + self.place;
+        self.place = self.window.place_behind(self.place);
+        self.linked += 1;
+        let is_waiting = from.hang(&self.window.entries[index as usize], index, self.consumer, producer);
+        self.waiting += u32::from(is_waiting);
     }
 
     /// Takes the slot, held by `scopes`, for a task that needs nothing else; returns it and the number of edges.
     #[inline(always)]
     pub fn take(self, task: TaskId, scopes: u32) -> (SlotRef, &'w Slot<S>, u32) {
-        let Links { window, consumer, to, linked, waiting, .. } = self.links;
-        to.move_in(task, 1 + waiting, 1 + scopes);
+        let slot = self.window.slot(self.consumer);
+        slot.move_in(task, 1 + self.waiting, 1 + scopes);
         // Ordering: Relaxed; there is one thread.
-        to.deps_first.store(self.first_place, Relaxed);
-        to.deps_linked.store(linked, Relaxed);
-        to.kept.store(linked << keeps::BITS, Relaxed);
-        self.ring.take_deps(linked, window.deps);
+        slot.deps_first.store(self.first_place, Relaxed);
+        slot.deps_linked.store(self.linked, Relaxed);
+        slot.kept.store(self.linked << keeps::BITS, Relaxed);
+        self.ring.took_deps(self.linked, self.place);
         self.ring.take_slot();
-        (consumer, to, linked)
+        (self.consumer, slot, self.linked)
     }
 }
 
@@ -127,6 +143,31 @@ impl<S: Sharing> Slot<S> {
         self.fanout.store(NONE, Relaxed);
         self.refs.store(refs, Relaxed);
         self.mark.store(u64::MAX, Relaxed);
+    }
+
+    /// Hangs the entry of a consumer that holds the task into its list; false if the task is complete, so that nobody waits for it.
+    #[inline(always)]
+    fn hang(&self, entry: &Entry<S>, index: u32, consumer: SlotRef, producer: SlotRef) -> bool {
+        // Ordering: Relaxed; the Release of the list head below publishes entry and fanin together.
+        entry.consumer.store(consumer, Relaxed);
+        entry.producer.store(producer, Relaxed);
+        // Ordering: Acquire pairs with the closing swap in `complete`: who sees CLOSED sees the completion.
+        let mut head = self.fanout.load(Acquire);
+        loop {
+            if head == CLOSED {
+                return false;
+            }
+            entry.next.store(head, Relaxed);
+            if !S::SHARED {
+                self.fanout.store(index, Relaxed); // Ordering: there is one thread.
+                return true;
+            }
+            // Ordering: Release pairs with the Acquire of the closing swap: the closer sees entry and fanin.
+            match self.fanout.compare_exchange(head, index, Release, Acquire) {
+                Ok(_) => return true,
+                Err(found) => head = found,
+            }
+        }
     }
 
     /// Takes a reference on a task unless it is consumed.

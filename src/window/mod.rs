@@ -260,29 +260,19 @@ impl<S: Sharing> Window<S> {
         let linked = to.deps_linked.load(Relaxed); // Ordering: the orchestrator's own until published.
         // Ordering: Relaxed; the Release of the first list head that leads to the task publishes the count.
         to.fanin.fetch_add(count, Relaxed);
-        let (first, place) = (self.ring_of(consumer) * self.deps, to.deps_first.load(Relaxed) + linked);
+        let (first, place) = (self.ring_of(consumer) * self.deps, self.wrapped(to.deps_first.load(Relaxed) + linked));
         Links { window: self, consumer, to, place, first, linked, waiting: 0, counted: count }
     }
 
-    /// The task that enters a ring next, if there is a slot and this many dependency entries for it.
-    #[inline(always)]
-    pub fn newcomer(&self, ring: u32, entries: usize) -> Option<Newcomer<'_, S>> {
-        let state = self.ring(ring);
-        let submitted = state.submitted();
-        if submitted - state.retired() >= self.usable || state.deps_used() + entries as u64 > u64::from(self.deps) {
-            return None;
-        }
-        let consumer = self.at(ring, submitted);
-        let (first, place) = (ring * self.deps, state.next_entry());
-        let to = self.slot(consumer);
-        let links = Links { window: self, consumer, to, place, first, linked: 0, waiting: 0, counted: 0 };
-        Some(Newcomer { links, ring: state, first_place: place })
+    /// A place in a pool of dependency entries that may lie behind its end.
+    #[inline]
+    fn wrapped(&self, place: u32) -> u32 {
+        if place >= self.deps { place - self.deps } else { place }
     }
 
     #[inline]
     fn entry_index(&self, slot: SlotRef, first: u32, nth: u32) -> u32 {
-        let place = first + nth;
-        self.ring_of(slot) * self.deps + if place >= self.deps { place - self.deps } else { place }
+        self.ring_of(slot) * self.deps + self.wrapped(first + nth)
     }
 
     /// Adds one thing to wait for; only before the task is admitted.
@@ -394,7 +384,12 @@ impl<S: Sharing> Window<S> {
     /// The task is done: releases its consumers, its producers and itself.
     #[inline(always)]
     pub fn complete(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
-        let slot = self.slot(slot_ref);
+        self.complete_in(slot_ref, self.slot(slot_ref), outcomes);
+    }
+
+    /// The same for a caller who has the slot at hand.
+    #[inline(always)]
+    pub fn complete_in(&self, slot_ref: SlotRef, slot: &Slot<S>, outcomes: &mut impl Outcomes) {
         slot.state.become_state(State::Completed);
         // Ordering: AcqRel pairs with `link`: a consumer either hangs in the list taken here or finds CLOSED.
         let head = slot.fanout.swap(CLOSED, AcqRel);
@@ -418,16 +413,20 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
-        let n_linked = slot.deps_linked.load(Relaxed);
+        let n_linked = slot.deps_linked.load(Relaxed) as usize;
         if n_linked > 0 {
-            assert!(!S::SHARED || n_linked <= self.deps, "{TOO_MANY}");
-            let (pool, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
-            for _ in 0..n_linked {
-                self.release(self.entries[(pool + place) as usize].producer.load(Relaxed), outcomes);
-                place = if place + 1 == self.deps { 0 } else { place + 1 };
+            assert!(!S::SHARED || n_linked <= self.deps as usize, "{TOO_MANY}");
+            let first = self.ring_of(slot_ref) as usize * self.deps as usize;
+            let pool = &self.entries[first..][..self.deps as usize];
+            let (begin, rest) = pool.split_at(slot.deps_first.load(Relaxed) as usize);
+            let straight = n_linked.min(rest.len());
+            for part in [&rest[..straight], &begin[..n_linked - straight]] {
+                for entry in part {
+                    self.release(entry.producer.load(Relaxed), outcomes);
+                }
             }
         }
-        self.release(slot_ref, outcomes);
+        self.release_in(slot_ref, slot, outcomes);
     }
 
     /// Turns a closed list round.
@@ -447,7 +446,11 @@ impl<S: Sharing> Window<S> {
     /// Gives up one reference on a task; the last one makes it CONSUMED.
     #[inline(always)]
     pub fn release(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
-        let slot = self.slot(slot_ref);
+        self.release_in(slot_ref, self.slot(slot_ref), outcomes);
+    }
+
+    #[inline(always)]
+    fn release_in(&self, slot_ref: SlotRef, slot: &Slot<S>, outcomes: &mut impl Outcomes) {
         // Ordering: AcqRel, every decrement: exactly one caller sees 1, after everything the others did.
         if slot.refs.fetch_sub(1, AcqRel) == 1 {
             slot.state.become_state(State::Consumed);

@@ -149,9 +149,15 @@ impl<S: Sharing> Ring<S> {
         let first = self.next_entry();
         let next = u64::from(first) + u64::from(count);
         let next = if next >= u64::from(size) { next - u64::from(size) } else { next };
-        self.orchestrator.deps_place.store(next as u32, Relaxed);
-        add_own(&self.orchestrator.deps, u64::from(count), Relaxed);
+        self.took_deps(count, next as u32);
         first
+    }
+
+    /// Dependency entries are taken, and the next one is at this place.
+    #[inline]
+    pub(super) fn took_deps(&self, count: u32, next: u32) {
+        self.orchestrator.deps_place.store(next, Relaxed); // Ordering: the orchestrator's own words.
+        add_own(&self.orchestrator.deps, u64::from(count), Relaxed);
     }
 
     #[inline]

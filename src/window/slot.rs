@@ -241,6 +241,20 @@ impl<S: Sharing> Description<S> {
         self.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
     }
 
+    /// The same for a task that has one block on one worker of its own type, which is its class, and does not fail, with these
+    /// [`flag`] bits.
+    #[inline(always)]
+    pub fn describe_single(&self, task: &Submit, kind: TaskType, cycles: u64, flags: u32) {
+        let mut what = (kind as u32 | (kind as u32) << 7) << flag::BITS | flags;
+        if let Some(name) = task.name {
+            what |= flag::NAMED;
+            self.name.store(name.0, Relaxed);
+        }
+        self.cycles.store(cycles, Relaxed);
+        self.what.store(what, Relaxed);
+        self.kernel.store(task.kernel.map_or(NONE, |symbol| symbol.0), Relaxed);
+    }
+
     /// Number of blocks.
     #[inline]
     pub fn blocks(&self) -> u32 {

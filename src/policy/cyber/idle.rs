@@ -79,6 +79,7 @@ mod tests {
     #[test]
     fn the_smallest_clock_comes_first_whoever_took_a_worker_in_between() {
         let mut floor = Floor::new(&Workers { any: 4, ..Workers::default() });
+        floor.keep_free_workers();
         let mut members = WorkerSet::new(4);
         [1, 2, 3].into_iter().for_each(|worker| members.insert(worker));
         let mut idle = Idle::new(members);
