@@ -48,7 +48,7 @@ pub struct Block {
     pub placed: u64,
     /// When a MIX block ends on its last worker.
     pub end: u64,
-    /// Who runs it.
+    /// Who runs it; the worker alone when there is no MIX block.
     pub crew: Crew,
 }
 
@@ -247,7 +247,8 @@ impl Floor {
         for kind in WorkerType::ALL {
             for _ in 0..config.count(kind) {
                 let id = floor.workers.len() as u32;
-                floor.workers.push(Worker { kind, clock: 0, is_free: true, block: Block::default() });
+                let block = Block { crew: Crew::one(id), ..Block::default() };
+                floor.workers.push(Worker { kind, clock: 0, is_free: true, block });
                 floor.free[kind as usize].insert(Entry::new(0, id));
                 floor.free[kind as usize].count += 1;
             }

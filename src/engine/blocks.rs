@@ -7,7 +7,7 @@ use super::virtual_time::{Sim, symbol};
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
-use crate::machine::own_type;
+use crate::machine::{Crew, own_type};
 use crate::policy::{AfterEnd, End, Policy};
 use crate::sync::{Local, Word};
 use crate::window::{Slot, SlotRef, flag};
@@ -155,6 +155,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             self.free(leader);
         } else {
             { worker.block.crew }.ids().iter().for_each(|&id| self.free(id));
+            self.floor.worker_mut(leader).block.crew = Crew::one(leader);
         }
         let slot = self.window.slot(slot_ref);
         if M::IS_USUAL || slot.job.finish_block() {

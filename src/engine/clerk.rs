@@ -10,6 +10,7 @@ pub(super) struct Clerk {
     stage: Duty,
     /// When there is something to do: at once (0), at a known cycle, or only when something is consumed or never.
     due: u64,
+    supply: Supply,
     /// The slot of the task that is reserved and not yet published.
     pub(super) reserved: SlotRef,
     pub(super) report: OrchestratorReport,
@@ -45,7 +46,14 @@ pub(super) enum Action {
 impl Clerk {
     /// Before the first operation.
     pub(super) fn new() -> Clerk {
-        Clerk { stage: Duty::Read, due: 0, reserved: 0, report: OrchestratorReport::default(), since: 0 }
+        Clerk {
+            stage: Duty::Read,
+            due: 0,
+            supply: Supply::WORKING,
+            reserved: 0,
+            report: OrchestratorReport::default(),
+            since: 0,
+        }
     }
 
     /// What it is doing.
@@ -63,11 +71,7 @@ impl Clerk {
     /// What that means for workers without a task.
     #[inline]
     pub(super) fn supply(&self) -> Supply {
-        match self.stage {
-            Duty::Blocked(on) => Supply::Blocked(on),
-            Duty::Done => Supply::Done,
-            Duty::Read | Duty::Wait | Duty::Reserve | Duty::Pay(_) => Supply::Working,
-        }
+        self.supply
     }
 
     /// Something was consumed: what was full is to be looked at again.
@@ -92,6 +96,11 @@ impl Clerk {
         let (before, span) = (self.stage, now - self.since);
         self.stage = duty;
         self.due = due;
+        self.supply = match duty {
+            Duty::Blocked(on) => Supply::blocked(on),
+            Duty::Done => Supply::DONE,
+            Duty::Read | Duty::Wait | Duty::Reserve | Duty::Pay(_) => Supply::WORKING,
+        };
         if before == duty && matches!(duty, Duty::Blocked(_)) {
             return None;
         }

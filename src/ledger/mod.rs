@@ -26,15 +26,21 @@ const FULL: usize = 3;
 const ORCHESTRATOR: usize = 7;
 const DRAINED: usize = 8;
 
-/// What the orchestrator does, as far as an idle worker is concerned.
+/// What the orchestrator does, as far as an idle worker is concerned: the account of a worker for which there is no task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Supply {
+pub struct Supply(u8);
+
+impl Supply {
     /// It works or waits for its time.
-    Working,
-    /// Something is full.
-    Blocked(Resource),
+    pub const WORKING: Supply = Supply(ORCHESTRATOR as u8);
     /// Its program is over.
-    Done,
+    pub const DONE: Supply = Supply(DRAINED as u8);
+
+    /// Something is full.
+    #[inline]
+    pub const fn blocked(on: Resource) -> Supply {
+        Supply(FULL as u8 + on as u8)
+    }
 }
 
 /// Tasks of one class by what they wait for.
@@ -159,16 +165,15 @@ pub struct Ledger {
     crowds: [Crowd; N_CLASSES],
     /// The most READY tasks at a time, by task type.
     most_ready: [u64; N_CLASSES],
-    /// Whether a MIX task was ever met.
-    has_mix: bool,
+    /// Whether workers of some type may run tasks of several classes: a MIX task was met, or there are ANY workers.
+    is_mixed: bool,
     /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
     has_costs: bool,
     /// When blocks being picked up start, in that order. Nobody else needs to know.
     pickups: Fifo<(u64, Class)>,
-    /// The account of a worker for which there is no task.
-    nothing: usize,
-    /// Types of which there are workers, and the classes that they can run.
-    present: Vec<(WorkerType, u8)>,
+    supply: Supply,
+    /// Types of which there are workers: the bit behind the one with their number.
+    present: u8,
     /// Classes of which anything changed since time moved on, a bit each.
     changed: u8,
     /// Idle cycles of a free worker of each type.
@@ -188,17 +193,16 @@ impl Ledger {
     #[must_use]
     pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
         let kinds: Vec<_> = workers.collect();
-        let present = WorkerType::ALL.into_iter().filter(|kind| kinds.contains(kind));
-        let present = present.map(|kind| (kind, classes_of(kind))).collect();
+        let present = kinds.iter().fold(0, |present, &kind| present | 2 << kind as u8);
         Ledger {
             now: 0,
             makespan: 0,
             crowds: Default::default(),
             most_ready: [0; N_CLASSES],
-            has_mix: false,
+            is_mixed: kinds.contains(&WorkerType::Any),
             has_costs,
             pickups: Fifo::default(),
-            nothing: ORCHESTRATOR,
+            supply: Supply::WORKING,
             sums: Default::default(),
             at_makespan: Default::default(),
             has_tail: false,
@@ -229,13 +233,8 @@ impl Ledger {
     /// Tells what the orchestrator does from now on.
     #[inline]
     pub fn supply(&mut self, supply: Supply) {
-        let nothing = match supply {
-            Supply::Blocked(resource) => FULL + resource as usize,
-            Supply::Working => ORCHESTRATOR,
-            Supply::Done => DRAINED,
-        };
-        if nothing != self.nothing {
-            self.nothing = nothing;
+        if supply != self.supply {
+            self.supply = supply;
             self.changed = ALL_CLASSES;
         }
     }
@@ -243,7 +242,7 @@ impl Ledger {
     /// A MIX task is about to be submitted.
     #[inline]
     pub fn met_mix(&mut self) {
-        self.has_mix = true;
+        self.is_mixed = true;
     }
 
     /// A task was published; `admitting` if it waits for nothing but its admission and anything takes time.
@@ -457,24 +456,40 @@ impl Ledger {
     #[inline(always)]
     fn turn(&mut self) {
         let changed = std::mem::take(&mut self.changed);
-        for index in 0..self.present.len() {
-            let (kind, classes) = self.present[index];
-            if changed & classes == 0 {
-                continue;
-            }
-            let several;
-            let crowd = if kind == WorkerType::Any || self.has_mix {
-                several = crowd_of_several(&self.crowds, classes);
-                &several
-            } else {
-                // Task types are MIX and then the types of workers in their order.
-                &self.crowds[kind as usize + 1]
-            };
-            let cause = if self.has_costs { crowd.costly_cause(self.nothing) } else { crowd.cause(self.nothing) };
-            if cause != self.sums[kind as usize].cause {
-                self.turn_to(kind as usize, cause);
+        if self.is_mixed {
+            return self.turn_mixed(changed);
+        }
+        // Task types are MIX and then the types of workers in their order; workers of a type run one class.
+        let mut kinds = changed & self.present;
+        while kinds != 0 {
+            let class = kinds.trailing_zeros() as usize;
+            kinds &= kinds - 1;
+            let cause = self.cause(&self.crowds[class]);
+            if cause != self.sums[class - 1].cause {
+                self.turn_to(class - 1, cause);
             }
         }
+    }
+
+    /// The same where workers of a type may run several classes.
+    #[inline(never)]
+    fn turn_mixed(&mut self, changed: u8) {
+        for kind in WorkerType::ALL {
+            let classes = classes_of(kind);
+            if changed & classes != 0 && self.present >> (kind as u8 + 1) & 1 == 1 {
+                let cause = self.cause(&crowd_of_several(&self.crowds, classes));
+                if cause != self.sums[kind as usize].cause {
+                    self.turn_to(kind as usize, cause);
+                }
+            }
+        }
+    }
+
+    /// What a free worker waits for that can run these tasks.
+    #[inline(always)]
+    fn cause(&self, crowd: &Crowd) -> usize {
+        let nothing = usize::from(self.supply.0);
+        if self.has_costs { crowd.costly_cause(nothing) } else { crowd.cause(nothing) }
     }
 
     /// From now on idle workers of this type wait for something else.

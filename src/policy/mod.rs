@@ -42,7 +42,7 @@ pub use steal::Steal;
 use crate::config::{Machine, OnReadyFull};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::{Class, Ledger};
-use crate::machine::{Block, Crew, Floor};
+use crate::machine::{Crew, Floor};
 use crate::sync::Local;
 use crate::window::{Description, SlotRef, Window, flag};
 use crate::workload::{Control, Source, Submit};
@@ -324,7 +324,7 @@ impl Stage<'_> {
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
         self.ledger.placed(worker);
-        self.record(slot, &self.window.slot(slot).job, Crew::one(worker))
+        self.record(slot, &self.window.slot(slot).job, worker)
     }
 
     /// Places one block on certain free workers: one, or units of one cluster for a MIX block.
@@ -333,7 +333,7 @@ impl Stage<'_> {
             self.floor.take_worker(worker);
             self.ledger.placed(worker);
         }
-        self.record(slot, &self.window.slot(slot).job, crew)
+        self.record_crew(slot, &self.window.slot(slot).job, crew)
     }
 
     #[inline(always)]
@@ -343,25 +343,32 @@ impl Stage<'_> {
         }
         let Some(worker) = self.floor.take(kind) else { return Placement::Nothing };
         self.ledger.placed(worker);
-        self.record(slot, job, Crew::one(worker))
+        self.record(slot, job, worker)
     }
 
     #[inline(never)]
     fn place_mix(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
         let Some(crew) = self.floor.take_mix(job.units()) else { return Placement::Nothing };
         crew.ids().iter().for_each(|&worker| self.ledger.placed(worker));
-        self.record(slot, job, crew)
+        self.record_crew(slot, job, crew)
     }
 
+    fn record_crew(&mut self, slot: SlotRef, job: &Description<Local>, crew: Crew) -> Placement {
+        self.floor.worker_mut(crew.leader()).block.crew = crew;
+        self.record(slot, job, crew.leader())
+    }
+
+    /// A block is placed on the crew of its leader, which is the leader alone if nobody said otherwise.
     #[inline(always)]
-    fn record(&mut self, slot: SlotRef, job: &Description<Local>, crew: Crew) -> Placement {
+    fn record(&mut self, slot: SlotRef, job: &Description<Local>, leader: u32) -> Placement {
         let class = Class::from_bits(job.class());
         let left = job.place_block();
-        let index = job.block_index(left);
-        let block = Block { slot, index, placed: self.now, end: 0, crew };
-        self.floor.worker_mut(crew.leader()).block = block;
+        let block = &mut self.floor.worker_mut(leader).block;
+        block.slot = slot;
+        block.index = job.block_index(left);
+        block.placed = self.now;
         self.ledger.block_placed(class);
-        self.placed.push(crew.leader());
+        self.placed.push(leader);
         if left > 0 {
             return Placement::Some;
         }
