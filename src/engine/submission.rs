@@ -203,10 +203,13 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let (cycles, first) = self.path_part();
         let first = if self.orchestrator.is_root() { first } else { 0 };
-        let published = self.orchestrator.publish(self.window, slot_ref, first.saturating_add(cycles));
-        let slot = self.window.slot(slot_ref);
-        slot.job.set(Self::FLAGS);
-        self.announce(slot_ref, slot, published)
+        let cycles = first.saturating_add(cycles);
+        let published = if M::IS_USUAL {
+            self.orchestrator.publish_single(self.window, slot_ref, cycles, Self::FLAGS)
+        } else {
+            self.orchestrator.publish(self.window, slot_ref, cycles)
+        };
+        self.announce(slot_ref, self.window.slot(slot_ref), published)
     }
 
     /// A task was published: tells everybody and has it admitted.

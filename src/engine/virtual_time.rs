@@ -15,7 +15,7 @@ use super::follow_up::{Lists, has_run};
 use super::jobs::{Job, Jobs};
 use super::mode::Mode;
 use super::tally::{PathCosts, Tally, Work};
-use super::{Observer, RunError};
+use super::{JobStep, Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
 use crate::id::Symbol;
 use crate::ledger::Ledger;
@@ -243,7 +243,8 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             }
             while !M::IS_FREE && self.jobs.next_end() == self.now {
                 let job = self.jobs.finish(self.now);
-                self.take_effect(job);
+                self.tell(job, JobStep::Done);
+                self.effect(job);
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
             loop {

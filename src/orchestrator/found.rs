@@ -5,7 +5,6 @@ use super::{Orchestrator, each_conflict};
 use crate::id::TaskId;
 use crate::sync::Sharing;
 use crate::window::{Linked, NONE, Slot, SlotRef, Window, flag};
-use crate::workload::Cost;
 use std::collections::BTreeSet;
 
 /// A task that another one depends on, and where it lived when that was found.
@@ -162,9 +161,7 @@ impl Orchestrator {
         let path = self.path.saturating_add(first.saturating_add(cycles));
         // The slot may still tell the path of a producer, so it is taken after that was asked for.
         let (slot_ref, slot, edges) = newcomer.take(self.next, self.holds());
-        let (kind, cost) = self.resolved;
-        let (Cost::Cycles(cycles) | Cost::PerKind { cube: cycles, .. }) = cost;
-        slot.job.describe_single(&self.task, kind, cycles, flags);
+        self.describe_single(slot, flags);
         self.enter(window, slot_ref, path);
         Some((slot_ref, slot, edges))
     }

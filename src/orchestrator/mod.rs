@@ -17,7 +17,7 @@ use crate::kernel::Costs;
 use crate::ledger::Class;
 use crate::machine::capacity;
 use crate::sync::Sharing;
-use crate::window::{Needs, Refusal, Resource, SlotRef, Window};
+use crate::window::{Needs, Refusal, Resource, Slot, SlotRef, Window};
 use crate::workload::{Cost, Operation, Source, Submit, Units};
 use found::Producer;
 use segments::Access;
@@ -410,6 +410,36 @@ impl Orchestrator {
     /// Describes and links the task at hand and moves on; `cycles` is what it adds to its path.
     #[inline(always)]
     pub fn publish<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, cycles: u64) -> Published {
+        let (kind, cost) = self.resolved;
+        // Publishing, by the admission that follows, makes all of it visible.
+        let class = Class::of(kind, self.task.units);
+        window.slot(slot_ref).job.describe(&self.task, kind, cost, class.bits());
+        self.link_and_enter(window, slot_ref, cycles)
+    }
+
+    /// The same for a task that [is single](Orchestrator::is_single), with these flags.
+    #[inline(always)]
+    pub fn publish_single<S: Sharing>(
+        &mut self,
+        window: &Window<S>,
+        slot_ref: SlotRef,
+        cycles: u64,
+        flags: u32,
+    ) -> Published {
+        self.describe_single(window.slot(slot_ref), flags);
+        self.link_and_enter(window, slot_ref, cycles)
+    }
+
+    /// Writes what the task at hand, which is single, asks for.
+    #[inline(always)]
+    fn describe_single<S: Sharing>(&self, slot: &Slot<S>, flags: u32) {
+        let (kind, cost) = self.resolved;
+        let (Cost::Cycles(cycles) | Cost::PerKind { cube: cycles, .. }) = cost;
+        slot.job.describe_single(&self.task, kind, cycles, flags);
+    }
+
+    #[inline(always)]
+    fn link_and_enter<S: Sharing>(&mut self, window: &Window<S>, slot_ref: SlotRef, cycles: u64) -> Published {
         let path = self.path.saturating_add(cycles);
         let mut published = Published { edges: 0, path, cancelled: None };
         if !self.producers.is_empty() {
@@ -418,10 +448,7 @@ impl Orchestrator {
         if self.poisoned && published.cancelled.is_none() {
             published.cancelled = self.bad_producer();
         }
-        let (task, (kind, cost)) = (self.next, self.resolved);
-        // Publishing, by the admission that follows, makes all of it visible.
-        let class = Class::of(kind, self.task.units);
-        window.slot(slot_ref).job.describe(&self.task, kind, cost, class.bits());
+        let task = self.next;
         self.enter(window, slot_ref, path);
         if self.has_regions {
             self.register(window, Access { task, slot: slot_ref, path });
