@@ -4,6 +4,8 @@
 //! moves on. A worker notes the sums when it falls idle and takes the difference when it is given work again.
 
 mod class;
+mod crowd;
+mod sums;
 
 pub use class::Class;
 
@@ -12,19 +14,8 @@ use crate::id::{TaskType, WorkerType};
 use crate::report::Accounts;
 use crate::window::Resource;
 use class::{ALL_CLASSES, MIX_CLASSES, N_CLASSES, classes_of};
-
-/// Accounts of a worker that runs nothing, in the order of [`crate::report::Accounts`].
-const N_IDLE: usize = 9;
-
-/// Cycles per idle account.
-type Sums = [u64; N_IDLE];
-
-const OVERHEAD: usize = 0;
-const HELD: usize = 1;
-const DEPENDENCY: usize = 2;
-const FULL: usize = 3;
-const ORCHESTRATOR: usize = 7;
-const DRAINED: usize = 8;
+use crowd::{Crowd, crowd_of_several};
+use sums::{DEPENDENCY, DRAINED, FULL, HELD, ORCHESTRATOR, OVERHEAD, Running, Sums, add, blame_scheduler};
 
 /// What the orchestrator does, as far as an idle worker is concerned: the account of a worker for which there is no task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,106 +32,6 @@ impl Supply {
     pub const fn blocked(on: Resource) -> Supply {
         Supply(FULL as u8 + on as u8)
     }
-}
-
-/// Tasks of one class by what they wait for.
-#[derive(Clone, Copy, Default, Debug)]
-struct Crowd {
-    /// Submitted, not READY.
-    pending: u64,
-    /// Of those, waiting for nothing but their admission.
-    admitting: u64,
-    /// READY, with blocks not yet placed.
-    ready: u64,
-    /// Blocks placed but not started.
-    starting: u64,
-}
-
-impl Crowd {
-    #[inline]
-    fn with(&self, other: &Crowd) -> Crowd {
-        Crowd {
-            pending: self.pending + other.pending,
-            admitting: self.admitting + other.admitting,
-            ready: self.ready + other.ready,
-            starting: self.starting + other.starting,
-        }
-    }
-
-    /// The account of a free worker where nothing takes time but kernels; `nothing` if there is no task for it.
-    #[inline]
-    fn cause(&self, nothing: usize) -> usize {
-        if self.ready > 0 {
-            HELD
-        } else if self.pending > 0 {
-            DEPENDENCY
-        } else {
-            nothing
-        }
-    }
-
-    /// The same where more takes time.
-    #[inline]
-    fn costly_cause(&self, nothing: usize) -> usize {
-        if self.starting | self.admitting > 0 { OVERHEAD } else { self.cause(nothing) }
-    }
-}
-
-/// Idle cycles so far for one cause after the other: those of closed spans, and the span that is open.
-#[derive(Clone, Copy, Default, Debug)]
-struct Running {
-    closed: Sums,
-    cause: usize,
-    since: u64,
-}
-
-impl Running {
-    /// From `now` on the cause is this one.
-    #[inline]
-    fn turn(&mut self, cause: usize, now: u64) {
-        self.closed[self.cause] += now - self.since;
-        self.cause = cause;
-        self.since = now;
-    }
-
-    /// The sums up to `now`.
-    #[inline]
-    fn at(&self, now: u64) -> Sums {
-        let mut sums = self.closed;
-        sums[self.cause] += now - self.since;
-        sums
-    }
-
-    /// Cycles up to `now` in which tasks were held back.
-    #[inline]
-    fn held(&self, now: u64) -> u64 {
-        self.closed[HELD] + if self.cause == HELD { now - self.since } else { 0 }
-    }
-
-    /// Adds the cycles of a free worker from `then`, when the sums were `before`, to `now`.
-    #[inline]
-    fn book(&self, idle: &mut Sums, then: u64, before: &Sums, now: u64) {
-        if self.since <= then {
-            idle[self.cause] += now - then;
-        } else {
-            add(idle, before, &self.at(now));
-        }
-    }
-}
-
-/// Adds what the sums of a type grew by.
-#[inline]
-fn add(idle: &mut Sums, before: &Sums, after: &Sums) {
-    for account in 0..N_IDLE {
-        idle[account] += after[account] - before[account];
-    }
-}
-
-/// While the scheduler has not completed a worker's last block, nobody but the scheduler keeps tasks back from it.
-#[inline]
-fn blame_scheduler(idle: &mut Sums, held: u64) {
-    idle[HELD] -= held;
-    idle[OVERHEAD] += held;
 }
 
 /// One worker's book.
@@ -524,13 +415,6 @@ impl Ledger {
         };
         self.books.iter().map(close).collect()
     }
-}
-
-/// The tasks that a worker can run which runs several classes.
-#[inline(never)]
-fn crowd_of_several(crowds: &[Crowd; N_CLASSES], classes: u8) -> Crowd {
-    let crowds = crowds.iter().enumerate().filter(|(class, _)| classes >> class & 1 == 1);
-    crowds.fold(Crowd::default(), |all, (_, crowd)| all.with(crowd))
 }
 
 impl Book {

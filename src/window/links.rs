@@ -1,7 +1,8 @@
 //! How a task under construction becomes a consumer: every producer that is not consumed gets an edge.
 
 use super::slot::{CLOSED, NONE, Slot, SlotRef, keeps};
-use super::{Entry, Ring, Window};
+use super::state::State;
+use super::{Entry, Outcomes, Ring, Window};
 use crate::id::TaskId;
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -170,14 +171,24 @@ impl<S: Sharing> Slot<S> {
         }
     }
 
+    /// Gives up one reference on a task, which lives at `home`; the last one makes it CONSUMED.
+    #[inline(always)]
+    pub(super) fn let_go(&self, home: SlotRef, outcomes: &mut impl Outcomes) {
+        // Ordering: AcqRel, every decrement: exactly one caller sees 1, after everything the others did.
+        if self.refs.fetch_sub(1, AcqRel) == 1 {
+            self.state.become_state(State::Consumed);
+            outcomes.consumed(home);
+        }
+    }
+
     /// Takes a reference on a task unless it is consumed.
     #[inline(always)]
     fn hold(&self) -> bool {
         let refs = &self.refs;
-        // Ordering: Acquire pairs with `release`: who finds 0 sees how the task ended.
+        // Ordering: Acquire pairs with `let_go`: who finds 0 sees how the task ended.
         let mut count = refs.load(Acquire);
         while count > 0 {
-            // Ordering: AcqRel pairs with `release`: either this comes before the last release or finds 0.
+            // Ordering: AcqRel pairs with `let_go`: either this comes before the last release or finds 0.
             match refs.compare_exchange(count, count + 1, AcqRel, Acquire) {
                 Ok(_) => return true,
                 Err(found) => count = found,

@@ -426,7 +426,7 @@ impl<S: Sharing> Window<S> {
                 }
             }
         }
-        self.release_in(slot_ref, slot, outcomes);
+        slot.let_go(slot_ref, outcomes);
     }
 
     /// Turns a closed list round.
@@ -446,16 +446,7 @@ impl<S: Sharing> Window<S> {
     /// Gives up one reference on a task; the last one makes it CONSUMED.
     #[inline(always)]
     pub fn release(&self, slot_ref: SlotRef, outcomes: &mut impl Outcomes) {
-        self.release_in(slot_ref, self.slot(slot_ref), outcomes);
-    }
-
-    #[inline(always)]
-    fn release_in(&self, slot_ref: SlotRef, slot: &Slot<S>, outcomes: &mut impl Outcomes) {
-        // Ordering: AcqRel, every decrement: exactly one caller sees 1, after everything the others did.
-        if slot.refs.fetch_sub(1, AcqRel) == 1 {
-            slot.state.become_state(State::Consumed);
-            outcomes.consumed(slot_ref);
-        }
+        self.slot(slot_ref).let_go(slot_ref, outcomes);
     }
 
     /// Chains a task to the list of its scope.

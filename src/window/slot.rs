@@ -135,7 +135,7 @@ impl<S: Sharing> Slot<S> {
     /// Whether nobody needs the task any more.
     #[inline]
     pub fn is_consumed(&self) -> bool {
-        // Ordering: pairs with the AcqRel decrement in `release`; the orchestrator alone changes tenants.
+        // Ordering: pairs with the AcqRel decrement in `let_go`; the orchestrator alone changes tenants.
         self.refs.load(Acquire) == 0
     }
 
