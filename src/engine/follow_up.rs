@@ -179,7 +179,8 @@ impl<P: Policy, O: Observer, M: Mode> Outcomes for Sim<'_, P, O, M> {
         }
         let ring = if M::IS_FREE { 0 } else { self.window.ring_of(slot) };
         if self.window.is_first(ring, slot) {
-            self.lists.advancing |= 1 << ring;
+            // Setting one bit of a word that is read right after would have the processor wait.
+            self.lists.advancing = if M::IS_FREE { 1 } else { self.lists.advancing | 1 << ring };
         }
     }
 }

@@ -70,9 +70,9 @@ pub struct Ledger {
     /// Idle cycles of a free worker of each type.
     sums: [Running; 5],
     /// The same as it was at the makespan, for types whose cause has changed since.
-    at_makespan: [Option<Running>; 5],
-    /// Whether there are such.
-    has_tail: bool,
+    at_makespan: [Running; 5],
+    /// Which types that are, a bit each.
+    tails: u8,
     books: Vec<Book>,
     /// Workers of each type whose books do not tell yet what the sums were when their last part ended: all of them ended under the
     /// present cause.
@@ -96,7 +96,7 @@ impl Ledger {
             supply: Supply::WORKING,
             sums: Default::default(),
             at_makespan: Default::default(),
-            has_tail: false,
+            tails: 0,
             books: kinds.into_iter().map(Book::new).collect(),
             to_note: Default::default(),
             present,
@@ -275,10 +275,7 @@ impl Ledger {
         book.blocks += 1;
         if end > self.makespan {
             self.makespan = end;
-            if self.has_tail {
-                self.at_makespan = Default::default();
-                self.has_tail = false;
-            }
+            self.tails = 0;
         }
     }
 
@@ -293,7 +290,7 @@ impl Ledger {
         book.ended_at = self.now;
         if self.has_costs {
             // Where much takes time, causes change all the time.
-            book.ended = self.sums[book.kind as usize].at(self.now);
+            self.sums[book.kind as usize].note(&mut book.ended, self.now);
         } else if !book.is_to_note {
             book.is_to_note = true;
             self.to_note[book.kind as usize].push(worker);
@@ -386,11 +383,13 @@ impl Ledger {
     /// From now on idle workers of this type wait for something else.
     #[inline]
     fn turn_to(&mut self, kind: usize, cause: usize) {
-        self.note_ends(kind);
-        if self.now > self.makespan && self.at_makespan[kind].is_none() {
+        if !self.has_costs {
+            self.note_ends(kind);
+        }
+        if self.now > self.makespan && self.tails >> kind & 1 == 0 {
             // Whatever follows, the accounts end before it unless a later block moves the makespan.
-            self.at_makespan[kind] = Some(self.sums[kind]);
-            self.has_tail = true;
+            self.at_makespan[kind] = self.sums[kind];
+            self.tails |= 1 << kind;
         }
         self.sums[kind].turn(cause, self.now);
     }
@@ -401,7 +400,7 @@ impl Ledger {
         for worker in self.to_note[kind].drain(..) {
             let book = &mut self.books[worker as usize];
             book.is_to_note = false;
-            book.ended = sums.at(book.ended_at);
+            sums.note(&mut book.ended, book.ended_at);
         }
     }
 
@@ -410,7 +409,8 @@ impl Ledger {
     pub fn close(&mut self) -> Vec<(Accounts, u64)> {
         (0..self.sums.len()).for_each(|kind| self.note_ends(kind));
         let close = |book: &Book| {
-            let sums = self.at_makespan[book.kind as usize].as_ref().unwrap_or(&self.sums[book.kind as usize]);
+            let has_tail = self.tails >> book.kind as u8 & 1 == 1;
+            let sums = &if has_tail { self.at_makespan } else { self.sums }[book.kind as usize];
             (book.close(sums, self.makespan), book.blocks)
         };
         self.books.iter().map(close).collect()
@@ -425,7 +425,8 @@ impl Book {
 
     /// Books the idle time since the last block, up to the makespan.
     fn close(&self, sums: &Running, makespan: u64) -> Accounts {
-        let (mut idle, last) = (self.idle, sums.at(makespan));
+        let (mut idle, mut last) = (self.idle, Sums::default());
+        sums.note(&mut last, makespan);
         // Sums only grow, so the smaller of two is the one at the earlier moment, and none is later than the makespan.
         let ended = std::array::from_fn(|account| self.ended[account].min(last[account]));
         add(&mut idle, &ended, &last);

@@ -77,7 +77,7 @@ impl Orchestrator {
     }
 
     /// Adds the producers named by id.
-    #[inline(never)]
+    #[inline(always)]
     fn find_named<S: Sharing>(&mut self, window: &Window<S>) {
         // Who is found by name may be found by a region too.
         let marks = self.has_regions || self.task.deps.len() > 1;
@@ -176,7 +176,7 @@ impl Orchestrator {
     }
 
     /// Links the task at hand, in `slot`, to its producers; returns the number of edges and a producer that ended badly.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn link_producers<S: Sharing>(&mut self, window: &Window<S>, slot: SlotRef) -> (u64, Option<TaskId>) {
         let mut cancelled = None;
         let mut links = window.links(slot, self.producers.len() as u32);
