@@ -41,6 +41,8 @@ pub struct PathRecorder<S> {
     keepers: Keepers,
     /// Steps kept at which the next look for others pays.
     next_look: usize,
+    /// Whether there may be steps to hand on as soon as somebody takes them.
+    is_waiting: bool,
     path: Path<S>,
 }
 
@@ -145,13 +147,13 @@ impl Keepers {
 /// The path as far as it is certain.
 struct Path<S> {
     steps: S,
-    /// The kernel whose blame is not known until something says why it was waited for, and what follows it; with their beginnings.
-    open: Vec<(u64, Step)>,
+    /// The kernel whose blame is not known until something says why it was waited for, and what follows it.
+    open: Vec<Step>,
 }
 
 impl<S: Steps> Path<S> {
     #[inline]
-    fn add(&mut self, from: u64, step: &Step, names: &Names) {
+    fn add(&mut self, step: &Step, names: &Names) {
         match step.via {
             Via::Continues => {}
             Via::Dependency => self.close(Blame::Compute, names),
@@ -160,20 +162,20 @@ impl<S: Steps> Path<S> {
             Via::Again => self.close(Blame::Policy, names),
         }
         if let (Activity::Other(blame), true) = (step.activity, self.open.is_empty()) {
-            self.steps.step(&told(from, step, blame, false), names);
+            self.steps.step(&told(step, blame, false), names);
         } else {
-            self.open.push((from, *step));
+            self.open.push(*step);
         }
     }
 
     /// The kernels that are open were waited for because of this.
     fn close(&mut self, because: Blame, names: &Names) {
-        for (from, step) in &self.open {
+        for step in &self.open {
             let (blame, is_kernel) = match step.activity {
                 Activity::Run => (because, true),
                 Activity::Other(blame) => (blame, false),
             };
-            self.steps.step(&told(*from, step, blame, is_kernel), names);
+            self.steps.step(&told(step, blame, is_kernel), names);
         }
         self.open.clear();
     }
@@ -218,13 +220,13 @@ impl<S: Steps> PathRecorder<S> {
             last_end: 0,
         };
         let path = Path { steps, open: Vec::new() };
-        PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, path }
+        PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, is_waiting: false, path }
     }
 
     /// Tells the rest of the path after the run.
     #[must_use]
     pub fn finish(mut self, names: &Names) -> S {
-        self.chains.finish(self.keepers.last, |from, step| self.path.add(from, step, names));
+        self.chains.finish(self.keepers.last, |step| self.path.add(step, names));
         self.path.close(Blame::Compute, names);
         self.path.steps
     }
@@ -288,9 +290,9 @@ impl<S: Steps> PathRecorder<S> {
 
 /// One step as it is reported.
 #[inline(always)]
-fn told(from: u64, step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
-    let Subject { task, worker, name, kernel } = step.subject();
-    PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
+fn told(step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
+    let Step { from, to, subject: Subject { task, worker, name, kernel }, .. } = *step;
+    PathStep { from, to, blame, is_kernel, task, worker, name, kernel }
 }
 
 impl<S: Steps> Reader for PathRecorder<S> {
@@ -312,10 +314,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
             self.keepers.worker(leader).block = self.chains.extend(cause, Activity::Run, row.end, subject);
         }
         let block = self.keepers.worker(leader).block;
-        let step = self.chains.last_mut(block);
-        if row.end > step.to {
-            step.lasts_on(row.worker, row.end);
-        }
+        self.chains.prolong(block, row.worker, row.end);
         let last_end = self.keepers.last_end;
         if row.end > last_end || row.worker.0 == leader && last_end == 0 {
             (self.keepers.last, self.keepers.last_end) = (block, row.end);
@@ -425,9 +424,12 @@ impl<S: Steps> Reader for PathRecorder<S> {
 
     fn turn(&mut self, names: &Names) {
         let n_steps = self.chains.len();
-        if n_steps >= self.next_look && (n_steps >= MANY_STEPS || self.path.steps.is_open()) {
+        if n_steps >= self.next_look || self.is_waiting && self.path.steps.is_open() {
+            let is_taken = n_steps >= MANY_STEPS || self.path.steps.is_open();
+            self.is_waiting = !is_taken;
             self.keepers.forget_idle_workers(&self.chains);
-            self.chains.tidy(&mut self.keepers, Keepers::each, |from, step| self.path.add(from, step, names));
+            let hand_on = is_taken.then_some(|step: &Step| self.path.add(step, names));
+            self.chains.tidy(&mut self.keepers, Keepers::each, hand_on);
             self.next_look = FEW_STEPS.max(2 * self.chains.len());
         }
     }
