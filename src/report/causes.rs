@@ -418,7 +418,8 @@ mod tests {
         };
         let subjects = [Subject::default(), whole, Subject { worker: None, ..whole }, largest];
         let activities = Blame::ALL.into_iter().map(Activity::Other).chain([Activity::Run]);
-        for ((activity, via), subject) in activities.zip(Via::ALL.into_iter().cycle()).zip(subjects.into_iter().cycle()) {
+        for ((activity, via), subject) in activities.zip(Via::ALL.into_iter().cycle()).zip(subjects.into_iter().cycle())
+        {
             let (mut chains, mut told) = (Chains::new(), Vec::new());
             let lost = grow(&mut chains, BEGINNING, 1);
             let mut cause = chains.extend(BEGINNING.via(via), activity, 1, subject);

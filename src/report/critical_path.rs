@@ -430,7 +430,9 @@ impl<S: Steps> Reader for PathRecorder<S> {
             self.keepers.forget_idle_workers(&self.chains);
             let hand_on = is_taken.then_some(|step: &Step| self.path.add(step, names));
             self.chains.tidy(&mut self.keepers, Keepers::each, hand_on);
-            self.next_look = FEW_STEPS.max(2 * self.chains.len());
+            // What is kept although nobody takes it yet will hardly become less before somebody does.
+            let growth = if is_taken || 2 * self.chains.len() < n_steps { 2 } else { 4 };
+            self.next_look = FEW_STEPS.max(growth * self.chains.len());
         }
     }
 }

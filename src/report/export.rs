@@ -118,12 +118,33 @@ pub struct BlockFacts<'a> {
     pub ready: u64,
 }
 
+/// The slice of the first block of a task that has no label and no arrows.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainBlock {
+    /// Where.
+    pub worker: WorkerId,
+    /// Number of its name.
+    pub name_id: u64,
+    /// First cycle.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Its task.
+    pub task: TaskId,
+    /// When the task was published.
+    pub submit: u64,
+    /// When it became READY.
+    pub ready: u64,
+}
+
 /// A form of file.
 pub trait Form: Send + 'static {
     /// The beginning of the file: all lanes and counters of the machine.
     fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8>;
     /// A slice; those of a lane come in the order of time.
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>);
+    /// A block as a slice like others before it; false if it is to be told as a [`Slice`].
+    fn like_before<W: Write>(&mut self, pen: &mut Pen<W>, block: &PlainBlock) -> bool;
     /// The counter at this place of [`Counter::all`] has this value from now on.
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64);
     /// The end of the file.
@@ -158,6 +179,8 @@ impl<F: Form, W: Write> Sheet<F, W> {
 pub trait Sheets: Send + 'static {
     /// A slice.
     fn slice(&mut self, slice: &Slice<'_>);
+    /// A block that may be like others before it, and how to make a slice of it.
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>);
     /// A value of a counter.
     fn counter(&mut self, counter: usize, value: u64, now: u64);
 }
@@ -166,6 +189,13 @@ impl<F: Form, W: Write + Send + 'static> Sheets for Sheet<F, W> {
     #[inline(always)]
     fn slice(&mut self, slice: &Slice<'_>) {
         self.form.slice(&mut self.pen, slice);
+    }
+
+    #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        if !self.form.like_before(&mut self.pen, block) {
+            self.form.slice(&mut self.pen, &slice());
+        }
     }
 
     #[inline(always)]
@@ -183,6 +213,13 @@ impl<S: Sheets> Sheets for Option<S> {
     }
 
     #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        if let Some(sheets) = self {
+            sheets.block(block, slice);
+        }
+    }
+
+    #[inline(always)]
     fn counter(&mut self, counter: usize, value: u64, now: u64) {
         if let Some(sheets) = self {
             sheets.counter(counter, value, now);
@@ -195,6 +232,12 @@ impl<A: Sheets, B: Sheets> Sheets for (A, B) {
     fn slice(&mut self, slice: &Slice<'_>) {
         self.0.slice(slice);
         self.1.slice(slice);
+    }
+
+    #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        self.0.block(block, slice);
+        self.1.block(block, slice);
     }
 
     #[inline(always)]
@@ -402,29 +445,19 @@ impl<S: Sheets> Reader for Export<S> {
 
     #[inline]
     fn block(&mut self, row: &BlockRow, names: &Names) {
-        let title: Option<Symbol> = row.kernel.or(row.name);
-        let (mut flows_out, mut flows_in): (&[u64], &[u64]) = (&[], &[]);
-        if let Some(flows) = &mut self.flows {
-            flows.collect(row.task, row.block);
-            (flows_out, flows_in) = (&flows.leaving, &flows.arriving);
+        match &mut self.flows {
+            None if row.name.is_none() && row.block == 0 => {
+                let &BlockRow { worker, task, submit, ready, start, end, .. } = row;
+                let name_id = name_id(row.kernel);
+                let block = PlainBlock { worker, name_id, from: start, to: end, task, submit, ready };
+                self.sheets.block(&block, || slice(row, names, (&[], &[])));
+            }
+            None => self.sheets.slice(&slice(row, names, (&[], &[]))),
+            Some(flows) => {
+                flows.collect(row.task, row.block);
+                self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
+            }
         }
-        let slice = Slice {
-            lane: Lane::Worker(row.worker),
-            name: title.map_or("task", |title| names.name(title)),
-            name_id: title.map_or(UNNAMED, |title| FIRST_KERNEL + u64::from(title.0)),
-            from: row.start,
-            to: row.end,
-            task: Some(row.task),
-            block: Some(BlockFacts {
-                label: row.name.map(|name| names.name(name)),
-                block: row.block,
-                submit: row.submit,
-                ready: row.ready,
-            }),
-            flows_out,
-            flows_in,
-        };
-        self.sheets.slice(&slice);
     }
 
     #[inline]
@@ -469,6 +502,33 @@ impl<S: Sheets> Reader for Export<S> {
         self.advance(now);
         let first = Counter::Window(ring).index();
         self.counters.change(first, |_| [occupancy.window, occupancy.heap, occupancy.deps]);
+    }
+}
+
+/// The number of a name.
+#[inline(always)]
+fn name_id(title: Option<Symbol>) -> u64 {
+    title.map_or(UNNAMED, |title| FIRST_KERNEL + u64::from(title.0))
+}
+
+/// A block as a slice with arrows that leave it and arrive at it.
+fn slice<'a>(row: &BlockRow, names: &'a Names, (flows_out, flows_in): (&'a [u64], &'a [u64])) -> Slice<'a> {
+    let title = row.kernel.or(row.name);
+    Slice {
+        lane: Lane::Worker(row.worker),
+        name: title.map_or("task", |title| names.name(title)),
+        name_id: name_id(title),
+        from: row.start,
+        to: row.end,
+        task: Some(row.task),
+        block: Some(BlockFacts {
+            label: row.name.map(|name| names.name(name)),
+            block: row.block,
+            submit: row.submit,
+            ready: row.ready,
+        }),
+        flows_out,
+        flows_in,
     }
 }
 
