@@ -100,6 +100,7 @@ impl Cause {
     }
 
     /// The same chain for another reason.
+    #[inline]
     pub(super) fn via(self, via: Via) -> Cause {
         Cause { via, ..self }
     }

@@ -133,9 +133,12 @@ impl Keepers {
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => self.slot(job.slot).admitted = cause,
             (JobKind::Complete, Some(leader)) => {
-                let WorkerCauses { crew, crew_size, .. } = *self.worker(leader.0);
-                for &worker in &crew[..crew_size] {
-                    self.worker(worker).free = cause.via(Via::Worker);
+                let (leader, free) = (self.worker(leader.0), cause.via(Via::Worker));
+                if leader.crew_size == 1 {
+                    leader.free = free;
+                } else {
+                    let WorkerCauses { crew, crew_size, .. } = *leader;
+                    crew[..crew_size].iter().for_each(|&worker| self.worker(worker).free = free);
                 }
             }
             (JobKind::Complete, None) | (JobKind::Dispatch, _) => {}

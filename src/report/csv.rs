@@ -36,7 +36,7 @@ impl<W: Write> ScheduleWriter<W> {
         self.pen.finish()
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, row: &BlockRow) {
         let [submit, ready, start, end] = &mut self.moments;
         self.pen.line(|line| {
@@ -63,7 +63,7 @@ impl<W: Write + Send + 'static> Reader for ScheduleWriter<W> {
         Needs::default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.write(row);
     }

@@ -186,7 +186,7 @@ pub trait Sheets: Send + 'static {
 }
 
 impl<F: Form, W: Write + Send + 'static> Sheets for Sheet<F, W> {
-    #[inline(always)]
+    #[inline(never)]
     fn slice(&mut self, slice: &Slice<'_>) {
         self.form.slice(&mut self.pen, slice);
     }
@@ -194,7 +194,7 @@ impl<F: Form, W: Write + Send + 'static> Sheets for Sheet<F, W> {
     #[inline(always)]
     fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
         if !self.form.like_before(&mut self.pen, block) {
-            self.form.slice(&mut self.pen, &slice());
+            self.slice(&slice());
         }
     }
 
@@ -326,9 +326,13 @@ impl Counters {
     fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
         let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
         let new = change(values.map(|value| value.now));
-        values.iter_mut().zip(new).for_each(|(value, new)| value.now = new);
-        (first..first + N).for_each(|place| self.changed[place / 64] |= 1 << (place % 64));
-        self.is_changed = true;
+        for ((value, new), place) in values.iter_mut().zip(new).zip(first..) {
+            if value.now != new {
+                value.now = new;
+                self.changed[place / 64] |= 1 << (place % 64);
+                self.is_changed = true;
+            }
+        }
     }
 
     /// Writes those that differ from what was written.
@@ -408,6 +412,14 @@ impl<S: Sheets> Export<S> {
         }
     }
 
+    /// A block with a label or arrows, or one of many.
+    #[inline(never)]
+    fn unusual_block(&mut self, row: &BlockRow, names: &Names) {
+        let Some(flows) = &mut self.flows else { return self.sheets.slice(&slice(row, names, (&[], &[]))) };
+        flows.collect(row.task, row.block);
+        self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
+    }
+
     fn orchestrator_slice(&mut self, (phase, from, to): (Phase, u64, u64)) {
         self.runtime_slice(Lane::Orchestrator, phase_name(phase), (from, to), None);
     }
@@ -443,7 +455,7 @@ impl<S: Sheets> Reader for Export<S> {
         Needs { levels: true, ..Needs::default() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, names: &Names) {
         match &mut self.flows {
             None if row.name.is_none() && row.block == 0 => {
@@ -452,11 +464,7 @@ impl<S: Sheets> Reader for Export<S> {
                 let block = PlainBlock { worker, name_id, from: start, to: end, task, submit, ready };
                 self.sheets.block(&block, || slice(row, names, (&[], &[])));
             }
-            None => self.sheets.slice(&slice(row, names, (&[], &[]))),
-            Some(flows) => {
-                flows.collect(row.task, row.block);
-                self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
-            }
+            _ => self.unusual_block(row, names),
         }
     }
 

@@ -92,11 +92,13 @@ impl Timeline {
 
     /// Whether every block was kept.
     #[must_use]
+    #[inline]
     pub fn is_detailed(&self) -> bool {
         self.n_blocks <= DETAILED_BLOCKS && self.tasks.count <= DETAILED_BLOCKS
     }
 
     /// Whether every span of orchestrator and scheduler was kept.
+    #[inline]
     pub(super) fn runtime_is_detailed(&self) -> bool {
         self.n_jobs <= DETAILED_SPANS
     }
@@ -126,6 +128,13 @@ impl Timeline {
         free
     }
 
+    /// Keeps blocks in bins from here on.
+    #[cold]
+    fn coarsen(&mut self) {
+        let kernels = self.tasks.give_up();
+        self.workers.iter_mut().for_each(|track| track.coarsen(|task, _| kernels[task as usize]));
+    }
+
     fn set_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if let Some(value) = self.ready_now.get_mut(kind as usize) {
             *value = change(*value);
@@ -142,19 +151,26 @@ impl Tasks {
         let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
         let listed = producers.unwrap_or_default();
         let (few, many) = listed.split_at(listed.len().min(FEW_PRODUCERS));
+        let n_producers = producers.map_or(0, |producers| producers.len() as u64 + 1);
+        let (wait, kernel, is_named) = (now - self.submit, number(submitted.kernel), submitted.name.is_some());
         let mut producer_bytes = 0;
         self.packed.record(|line| {
-            line.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
-            line.varint(now - self.submit);
-            line.varint(number(submitted.kernel));
-            if let Some(name) = submitted.name {
-                line.varint(zigzag(name.0.into(), self.name));
-                self.name = name.0.into();
+            let flags = submitted.kind as u8 | u8::from(is_named) << 3 | u8::from(has_blocks) << 4;
+            if wait | kernel | n_producers < 0x80 && !is_named && !has_blocks {
+                line.literal(&[flags, wait as u8, kernel as u8, n_producers as u8]);
+            } else {
+                line.byte(flags);
+                line.varint(wait);
+                line.varint(kernel);
+                if let Some(name) = submitted.name {
+                    line.varint(zigzag(name.0.into(), self.name));
+                    self.name = name.0.into();
+                }
+                if has_blocks {
+                    line.varint(submitted.blocks.into());
+                }
+                line.varint(n_producers);
             }
-            if has_blocks {
-                line.varint(submitted.blocks.into());
-            }
-            line.varint(producers.map_or(0, |producers| producers.len() as u64 + 1));
             let before = line.length();
             few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
             producer_bytes = line.length() - before;
@@ -197,6 +213,7 @@ impl Tasks {
 }
 
 /// The bucket of a value: 0 for 0, else the number of its binary digits.
+#[inline]
 fn bucket(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
@@ -206,13 +223,12 @@ impl Reader for Timeline {
         Needs { tasks: true, levels: true, causes: false }
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
         if !in_detail && self.tasks.packed.length() > 0 {
-            let kernels = self.tasks.give_up();
-            self.workers.iter_mut().for_each(|track| track.coarsen(|task, _| kernels[task as usize]));
+            self.coarsen();
         }
         let worker = row.worker.0 as usize;
         if worker >= self.workers.len() {
@@ -236,7 +252,7 @@ impl Reader for Timeline {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
         if self.is_detailed() {
             self.tasks.add(submitted, now);
