@@ -264,6 +264,15 @@ impl<S: Steps> PathRecorder<S> {
         chosen
     }
 
+    /// A block started at once, and the job that dispatches it is not told.
+    #[cold]
+    fn started_alone(&mut self, started: Started, names: &Names, now: u64) {
+        let Started { slot, is_last, row, .. } = started;
+        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
+        self.placed(&Placed { slot, task, kind, is_last, crew: &crew }, now);
+        self.block(&row, names);
+    }
+
     #[inline]
     fn begin(&mut self, job: &SchedulerJob, cost: u64, now: u64) {
         let (mut cause, queued) = self.keepers.queue.pop_front().expect("a job is queued before it begins");
@@ -330,8 +339,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
         let (task, kind, worker) = (row.task, row.kind, row.worker);
         let placed = Placed { slot, task, kind, is_last, crew: &[worker.0] };
         if !is_dispatched {
-            self.placed(&placed, now);
-            return self.block(row, names);
+            return self.started_alone(*started, names, now);
         }
         // Nothing comes between the placement of the block, the job that dispatches it and its start.
         let cause = self.why_placed(&placed, now);

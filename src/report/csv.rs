@@ -39,22 +39,23 @@ impl<W: Write> ScheduleWriter<W> {
     #[inline(always)]
     fn write(&mut self, row: &BlockRow) {
         let [submit, ready, start, end] = &mut self.moments;
-        self.pen.line(|line| {
-            line.column(&mut self.tasks, row.task.0);
-            if row.block == 0 {
-                self.workers.put(line, row.worker);
-            } else {
-                line.byte(b',');
-                line.number(row.block.into());
-                line.byte(b',');
-                line.number(row.worker.0.into());
-            }
-            line.column(submit, row.submit);
-            line.column(ready, row.ready);
-            line.column(start, row.start);
-            line.column(end, row.end);
-            line.byte(b'\n');
-        });
+        let mut line = self.pen.room();
+        line.column(&mut self.tasks, row.task.0);
+        if row.block == 0 {
+            self.workers.put(&mut line, row.worker);
+        } else {
+            line.byte(b',');
+            line.number(row.block.into());
+            line.byte(b',');
+            line.number(row.worker.0.into());
+        }
+        line.column(submit, row.submit);
+        line.column(ready, row.ready);
+        line.column(start, row.start);
+        line.column(end, row.end);
+        line.byte(b'\n');
+        let length = line.length();
+        self.pen.advance(length);
     }
 }
 

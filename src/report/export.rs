@@ -353,11 +353,17 @@ impl Counters {
                 let value = &mut self.values[index];
                 if value.written != Some(value.now) {
                     value.written = Some(value.now);
-                    sheets.counter(index, value.now, self.now);
+                    tell_counter(sheets, index, value.now, self.now);
                 }
             }
         }
     }
+}
+
+/// Most looks find nothing to tell, so that nothing is prepared for it before.
+#[inline(never)]
+fn tell_counter(sheets: &mut impl Sheets, counter: usize, value: u64, now: u64) {
+    sheets.counter(counter, value, now);
 }
 
 /// The wait of the orchestrator that may still go on: one that is only interrupted by a submission that takes no time is one slice.
@@ -412,9 +418,9 @@ impl<S: Sheets> Export<S> {
         }
     }
 
-    /// A block with a label or arrows, or one of many.
+    /// A block with a label or arrows, or one of many. It is copied for this, so that others need not be in memory.
     #[inline(never)]
-    fn unusual_block(&mut self, row: &BlockRow, names: &Names) {
+    fn unusual_block(&mut self, row: BlockRow, names: &Names) {
         let Some(flows) = &mut self.flows else { return self.sheets.slice(&slice(row, names, (&[], &[]))) };
         flows.collect(row.task, row.block);
         self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
@@ -462,9 +468,9 @@ impl<S: Sheets> Reader for Export<S> {
                 let &BlockRow { worker, task, submit, ready, start, end, .. } = row;
                 let name_id = name_id(row.kernel);
                 let block = PlainBlock { worker, name_id, from: start, to: end, task, submit, ready };
-                self.sheets.block(&block, || slice(row, names, (&[], &[])));
+                self.sheets.block(&block, || slice(*row, names, (&[], &[])));
             }
-            _ => self.unusual_block(row, names),
+            _ => self.unusual_block(*row, names),
         }
     }
 
@@ -520,7 +526,7 @@ fn name_id(title: Option<Symbol>) -> u64 {
 }
 
 /// A block as a slice with arrows that leave it and arrive at it.
-fn slice<'a>(row: &BlockRow, names: &'a Names, (flows_out, flows_in): (&'a [u64], &'a [u64])) -> Slice<'a> {
+fn slice<'a>(row: BlockRow, names: &'a Names, (flows_out, flows_in): (&'a [u64], &'a [u64])) -> Slice<'a> {
     let title = row.kernel.or(row.name);
     Slice {
         lane: Lane::Worker(row.worker),

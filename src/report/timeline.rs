@@ -144,7 +144,7 @@ impl Timeline {
 }
 
 impl Tasks {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, submitted: &Submitted<'_>, now: u64) {
         let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.0) + 1);
         let has_blocks = submitted.blocks != 1;

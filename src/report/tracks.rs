@@ -36,7 +36,7 @@ pub(super) struct Span {
 
 impl Track {
     /// Adds a span; `in_detail` as long as there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, span: &Span, in_detail: bool) {
         self.count += 1;
         if in_detail {
