@@ -153,35 +153,46 @@ impl Tasks {
         let (few, many) = listed.split_at(listed.len().min(FEW_PRODUCERS));
         let n_producers = producers.map_or(0, |producers| producers.len() as u64 + 1);
         let (wait, kernel, is_named) = (now - self.submit, number(submitted.kernel), submitted.name.is_some());
-        let mut producer_bytes = 0;
-        self.packed.record(|line| {
-            let flags = submitted.kind as u8 | u8::from(is_named) << 3 | u8::from(has_blocks) << 4;
-            if wait | kernel | n_producers < 0x80 && !is_named && !has_blocks {
-                line.literal(&[flags, wait as u8, kernel as u8, n_producers as u8]);
-            } else {
-                line.byte(flags);
-                line.varint(wait);
-                line.varint(kernel);
-                if let Some(name) = submitted.name {
-                    line.varint(zigzag(name.0.into(), self.name));
-                    self.name = name.0.into();
-                }
-                if has_blocks {
-                    line.varint(submitted.blocks.into());
-                }
-                line.varint(n_producers);
+        let mut line = self.packed.room();
+        let flags = submitted.kind as u8 | u8::from(is_named) << 3 | u8::from(has_blocks) << 4;
+        if wait | kernel | n_producers < 0x80 && !is_named && !has_blocks {
+            line.literal(&[flags, wait as u8, kernel as u8, n_producers as u8]);
+        } else {
+            line.byte(flags);
+            line.varint(wait);
+            line.varint(kernel);
+            if let Some(name) = submitted.name {
+                line.varint(zigzag(name.0.into(), self.name));
+                self.name = name.0.into();
             }
-            let before = line.length();
-            few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
-            producer_bytes = line.length() - before;
-        });
+            if has_blocks {
+                line.varint(submitted.blocks.into());
+            }
+            line.varint(n_producers);
+        }
+        let before = line.length();
+        few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
+        let length = line.length();
+        self.packed.advance(length);
+        self.producer_bytes += length - before;
+        if !many.is_empty() {
+            self.add_producers(submitted.task, many);
+        }
         self.submit = now;
         self.count += 1;
+    }
+
+    /// Adds the rest of the producers of the last task.
+    #[inline(never)]
+    fn add_producers(&mut self, task: TaskId, producers: &[u64]) {
         let before = self.packed.length();
-        for few in many.chunks(FEW_PRODUCERS) {
-            self.packed.record(|line| few.iter().for_each(|producer| line.varint(submitted.task.0 - producer)));
+        for few in producers.chunks(FEW_PRODUCERS) {
+            let mut line = self.packed.room();
+            few.iter().for_each(|producer| line.varint(task.0 - producer));
+            let length = line.length();
+            self.packed.advance(length);
         }
-        self.producer_bytes += producer_bytes + self.packed.length() - before;
+        self.producer_bytes += self.packed.length() - before;
     }
 }
 

@@ -175,15 +175,19 @@ impl Packed {
     /// Bytes of records that only few have, and that go on in large pages.
     const VERY_MANY: usize = 1 << 19;
 
-    /// Appends a record.
+    /// Room for a record. [`Packed::advance`] keeps what was put there.
     #[inline(always)]
-    pub(super) fn record(&mut self, write: impl FnOnce(&mut Line<'_, { Packed::ROOM }>)) {
+    pub(super) fn room(&mut self) -> Line<'_, { Packed::ROOM }> {
         if self.used + Packed::ROOM > self.bytes.len() {
             self.go_on();
         }
-        let mut line = Line::new(self.bytes[self.used..].first_chunk_mut().expect("there is room"));
-        write(&mut line);
-        self.used += line.length();
+        Line::new(self.bytes[self.used..].first_chunk_mut().expect("there is room"))
+    }
+
+    /// So many bytes were put into the room.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, length: usize) {
+        self.used += length;
     }
 
     /// Takes another piece, as large as all before it together within limits.
@@ -235,7 +239,10 @@ mod tests {
         let numbers = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) | 1]).chain([u64::MAX]);
         let (mut packed, mut expected) = (Packed::default(), Vec::new());
         for number in numbers {
-            packed.record(|line| [number, 0, number].into_iter().for_each(|number| line.varint(number)));
+            let mut line = packed.room();
+            [number, 0, number].into_iter().for_each(|number| line.varint(number));
+            let length = line.length();
+            packed.advance(length);
             for mut rest in [number, 0, number] {
                 while rest >= 0x80 {
                     expected.push(rest as u8 | 0x80);
