@@ -115,17 +115,6 @@ pub(super) struct Subject {
     pub(super) kernel: Option<Symbol>,
 }
 
-/// One step of a chain as it is told.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) activity: Activity,
-    /// Why this step waited for the one before it.
-    pub(super) via: Via,
-    pub(super) subject: Subject,
-}
-
 /// One step as it is kept. A long run keeps millions of them, so it takes few bytes; its beginning is the end of its parent.
 ///
 /// ```text
@@ -163,6 +152,48 @@ impl Kept {
     #[inline(always)]
     fn worker(worker: Option<WorkerId>) -> u64 {
         worker.map_or(0, |worker| u64::from(worker.0) + 1) << WORKER
+    }
+}
+
+/// One step of a chain as it is handed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) from: u64,
+    kept: Kept,
+    name: u32,
+}
+
+impl Step {
+    /// Its end.
+    #[inline(always)]
+    pub(super) fn to(&self) -> u64 {
+        self.kept.to
+    }
+
+    /// What it consists of.
+    #[inline(always)]
+    pub(super) fn activity(&self) -> Activity {
+        Activity::of_number(self.kept.what >> ACTIVITY & 15)
+    }
+
+    /// Why it waited for the one before it.
+    #[inline(always)]
+    pub(super) fn via(&self) -> Via {
+        Via::ALL[(self.kept.what >> VIA) as usize]
+    }
+
+    /// What it is about.
+    #[inline(always)]
+    pub(super) fn subject(&self) -> Subject {
+        let Kept { what, kernel, .. } = self.kept;
+        let (task, worker) = (what & (N_TASKS - 1), (what >> WORKER & WORKERS) as u32);
+        let symbol = |symbol: u32| (symbol != NONE).then_some(Symbol(symbol));
+        Subject {
+            task: (task != N_TASKS - 1).then_some(TaskId(task)),
+            worker: worker.checked_sub(1).map(WorkerId),
+            name: symbol(self.name),
+            kernel: symbol(kernel),
+        }
     }
 }
 
@@ -221,24 +252,10 @@ impl Chains {
         }
     }
 
-    /// The step at a place, which is not the root.
+    /// The step at a place behind one that ends at `from`.
     #[inline(always)]
-    fn step(&self, index: u32) -> Step {
-        let Kept { to, what, kernel, parent } = self.steps[index as usize];
-        let (task, worker) = (what & (N_TASKS - 1), (what >> WORKER & WORKERS) as u32);
-        let symbol = |symbol: u32| (symbol != NONE).then_some(Symbol(symbol));
-        Step {
-            from: self.steps[parent as usize].to,
-            to,
-            activity: Activity::of_number(what >> ACTIVITY & 15),
-            via: Via::ALL[(what >> VIA) as usize],
-            subject: Subject {
-                task: (task != N_TASKS - 1).then_some(TaskId(task)),
-                worker: worker.checked_sub(1).map(WorkerId),
-                name: self.names.get(index as usize).and_then(|&name| symbol(name)),
-                kernel: symbol(kernel),
-            },
-        }
+    fn step(&self, index: usize, from: u64) -> Step {
+        Step { from, kept: self.steps[index], name: self.names.get(index).copied().unwrap_or(NONE) }
     }
 
     /// Drops all steps that no keeper leads back to. Those that all chains share are handed on in order, if anybody takes them; a
@@ -272,19 +289,21 @@ impl Chains {
     }
 
     /// Hands on what all chains share; returns the last step of it.
-    fn hand_on(&mut self, mut hand_on: impl FnMut(&Step)) -> u32 {
-        let (mut root, mut next) = (ROOT, ROOT);
-        while self.uses[root as usize] == FOLLOWED + 1 {
-            next += 1;
-            if self.uses[next as usize] == 0 || self.steps[next as usize].parent != root {
-                continue;
-            }
-            if self.uses[next as usize] < FOLLOWED {
+    fn hand_on(&self, mut hand_on: impl FnMut(&Step)) -> u32 {
+        let (mut root, mut n_uses, mut end) = (ROOT, self.uses[ROOT as usize], self.steps[ROOT as usize].to);
+        for (next, (&uses, kept)) in self.uses.iter().zip(&self.steps).enumerate().skip(1) {
+            // Only one step follows.
+            if n_uses != FOLLOWED + 1 {
                 break;
             }
-            hand_on(&self.step(next));
-            self.uses[root as usize] = 0;
-            root = next;
+            if uses == 0 || kept.parent != root {
+                continue;
+            }
+            if uses < FOLLOWED {
+                break;
+            }
+            hand_on(&self.step(next, end));
+            (root, n_uses, end) = (next as u32, uses, kept.to);
         }
         root
     }
@@ -319,7 +338,12 @@ impl Chains {
             indices.push(index);
             index = self.steps[index as usize].parent;
         }
-        indices.iter().rev().for_each(|&index| hand_on(&self.step(index)));
+        let mut from = self.steps[ROOT as usize].to;
+        for &index in indices.iter().rev() {
+            let step = self.step(index as usize, from);
+            hand_on(&step);
+            from = step.to();
+        }
     }
 
     /// Steps that are kept, and those that were not looked at yet.
@@ -338,7 +362,7 @@ mod tests {
 
     fn spans(chains: &Chains, chain: Cause) -> Vec<(u64, u64)> {
         let mut spans = Vec::new();
-        chains.finish(chain, |step| spans.push((step.from, step.to)));
+        chains.finish(chain, |step| spans.push((step.from, step.to())));
         spans
     }
 
@@ -348,7 +372,7 @@ mod tests {
         let each = |kept: &mut [&mut Cause; N], visit: &mut dyn FnMut(&mut Cause)| {
             kept.iter_mut().for_each(|cause| visit(cause));
         };
-        chains.tidy(&mut kept, each, Some(|step: &Step| settled.push((step.from, step.to))));
+        chains.tidy(&mut kept, each, Some(|step: &Step| settled.push((step.from, step.to()))));
         settled
     }
 
@@ -427,7 +451,7 @@ mod tests {
             cause = chains.extend(cause, Activity::Run, 2, Subject::default());
             assert_eq!(chains.end(lost), 1);
             chains.tidy(&mut cause, |cause, visit| visit(cause), None::<fn(&Step)>);
-            chains.finish(cause, |step| told.push((step.activity, step.via, step.subject)));
+            chains.finish(cause, |step| told.push((step.activity(), step.via(), step.subject())));
             assert_eq!(told, [(activity, via, subject), (Activity::Run, Via::Continues, Subject::default())]);
         }
     }
@@ -438,7 +462,7 @@ mod tests {
         let subject = Subject { worker: Some(WorkerId(4)), ..Subject::default() };
         let cause = chains.extend(BEGINNING, Activity::Run, 5, subject);
         [(7, 6), (8, 5)].into_iter().for_each(|(worker, to)| chains.prolong(cause, WorkerId(worker), to));
-        chains.finish(cause, |step| told.push((step.to, step.subject.worker)));
+        chains.finish(cause, |step| told.push((step.to(), step.subject().worker)));
         assert_eq!(told, [(6, Some(WorkerId(7)))]);
     }
 }

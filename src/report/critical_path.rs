@@ -157,14 +157,14 @@ struct Path<S> {
 impl<S: Steps> Path<S> {
     #[inline]
     fn add(&mut self, step: &Step, names: &Names) {
-        match step.via {
+        match step.via() {
             Via::Continues => {}
             Via::Dependency => self.close(Blame::Compute, names),
             Via::Worker => self.close(Blame::Worker, names),
             Via::Full(resource) => self.close(Blame::Full(resource), names),
             Via::Again => self.close(Blame::Policy, names),
         }
-        if let (Activity::Other(blame), true) = (step.activity, self.open.is_empty()) {
+        if let (Activity::Other(blame), true) = (step.activity(), self.open.is_empty()) {
             self.steps.step(&told(step, blame, false), names);
         } else {
             self.open.push(*step);
@@ -174,7 +174,7 @@ impl<S: Steps> Path<S> {
     /// The kernels that are open were waited for because of this.
     fn close(&mut self, because: Blame, names: &Names) {
         for step in &self.open {
-            let (blame, is_kernel) = match step.activity {
+            let (blame, is_kernel) = match step.activity() {
                 Activity::Run => (because, true),
                 Activity::Other(blame) => (blame, false),
             };
@@ -303,7 +303,7 @@ impl<S: Steps> PathRecorder<S> {
 /// One step as it is reported.
 #[inline(always)]
 fn told(step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
-    let Step { from, to, subject: Subject { task, worker, name, kernel }, .. } = *step;
+    let (from, to, Subject { task, worker, name, kernel }) = (step.from, step.to(), step.subject());
     PathStep { from, to, blame, is_kernel, task, worker, name, kernel }
 }
 
