@@ -8,6 +8,7 @@
 //!
 //! One cycle is written as one nanosecond, so that every moment in the file is exact; the clock stands beside it.
 
+use super::counters::Counters;
 use super::pen::Pen;
 use crate::config::Machine;
 use crate::engine::journal::{Names, Needs, Occupancy, Reader};
@@ -298,74 +299,6 @@ impl Flows {
     }
 }
 
-/// Values of the present instant, written when time moves on.
-struct Counters {
-    values: Vec<Value>,
-    now: u64,
-    /// Those that may differ from what was written: a bit for each place.
-    changed: Vec<u64>,
-    /// Whether there are any.
-    is_changed: bool,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Value {
-    now: u64,
-    written: Option<u64>,
-}
-
-impl Counters {
-    /// All are to be written.
-    fn new(n_counters: usize) -> Counters {
-        let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
-        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect(), is_changed: true }
-    }
-
-    /// Changes some that follow each other.
-    #[inline(always)]
-    fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
-        let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
-        let new = change(values.map(|value| value.now));
-        for ((value, new), place) in values.iter_mut().zip(new).zip(first..) {
-            if value.now != new {
-                value.now = new;
-                self.changed[place / 64] |= 1 << (place % 64);
-                self.is_changed = true;
-            }
-        }
-    }
-
-    /// Writes those that differ from what was written.
-    #[inline]
-    fn write(&mut self, sheets: &mut impl Sheets) {
-        if std::mem::take(&mut self.is_changed) {
-            self.write_changed(sheets);
-        }
-    }
-
-    #[inline(never)]
-    fn write_changed(&mut self, sheets: &mut impl Sheets) {
-        for (word, changed) in self.changed.iter_mut().enumerate() {
-            let mut bits = std::mem::take(changed);
-            while bits != 0 {
-                let index = 64 * word + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let value = &mut self.values[index];
-                if value.written != Some(value.now) {
-                    value.written = Some(value.now);
-                    tell_counter(sheets, index, value.now, self.now);
-                }
-            }
-        }
-    }
-}
-
-/// Most looks find nothing to tell, so that nothing is prepared for it before.
-#[inline(never)]
-fn tell_counter(sheets: &mut impl Sheets, counter: usize, value: u64, now: u64) {
-    sheets.counter(counter, value, now);
-}
-
 /// The wait of the orchestrator that may still go on: one that is only interrupted by a submission that takes no time is one slice.
 #[derive(Default)]
 struct Wait(Option<(Phase, u64, u64)>);
@@ -404,10 +337,7 @@ impl<S: Sheets> Export<S> {
     /// Values that are set from here on are those of `now`.
     #[inline]
     fn advance(&mut self, now: u64) {
-        if now != self.counters.now {
-            self.counters.write(&mut self.sheets);
-            self.counters.now = now;
-        }
+        self.counters.advance(now, &mut self.sheets);
     }
 
     #[inline]
