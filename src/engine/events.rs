@@ -83,6 +83,7 @@ pub enum Phase {
 
 impl Phase {
     /// Its place in the order of this list, resource by resource.
+    #[inline]
     pub(crate) fn number(self) -> u32 {
         match self {
             Phase::Working => 0,

@@ -39,6 +39,50 @@ pub(super) enum Via {
     Again,
 }
 
+impl Activity {
+    /// A number below 16.
+    #[inline(always)]
+    fn number(self) -> u64 {
+        match self {
+            Activity::Run => Blame::ALL.len() as u64,
+            Activity::Other(blame) => blame.index() as u64,
+        }
+    }
+
+    #[inline(always)]
+    fn of_number(number: u64) -> Activity {
+        Blame::ALL.get(number as usize).map_or(Activity::Run, |&blame| Activity::Other(blame))
+    }
+}
+
+impl Via {
+    const ALL: [Via; 8] = [
+        Via::Continues,
+        Via::Dependency,
+        Via::Worker,
+        Via::Again,
+        Via::Full(Resource::Window),
+        Via::Full(Resource::Heap),
+        Via::Full(Resource::Deps),
+        Via::Full(Resource::Tensors),
+    ];
+
+    /// Its place in [`Via::ALL`].
+    #[inline(always)]
+    fn number(self) -> u64 {
+        match self {
+            Via::Continues => 0,
+            Via::Dependency => 1,
+            Via::Worker => 2,
+            Via::Again => 3,
+            Via::Full(Resource::Window) => 4,
+            Via::Full(Resource::Heap) => 5,
+            Via::Full(Resource::Deps) => 6,
+            Via::Full(Resource::Tensors) => 7,
+        }
+    }
+}
+
 /// The end of a chain, and why the next step waits for it. [`Chains::tidy`] must be shown all that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
@@ -56,6 +100,7 @@ impl Cause {
     }
 
     /// The same chain for another reason.
+    #[inline]
     pub(super) fn via(self, via: Via) -> Cause {
         Cause { via, ..self }
     }
@@ -70,52 +115,85 @@ pub(super) struct Subject {
     pub(super) kernel: Option<Symbol>,
 }
 
-/// One step of a chain. A long run keeps millions of them, so what it is about takes few bytes; `MAX` stands for nothing.
+/// One step as it is kept. A long run keeps millions of them, so it takes few bytes; its beginning is the end of its parent.
+///
+/// ```text
+/// bits of what: task 36 | worker + 1 21 | activity 4 | via 3
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) to: u64,
-    task: u64,
-    worker: u32,
-    name: u32,
+struct Kept {
+    to: u64,
+    what: u64,
+    /// [`NONE`] if there is none.
     kernel: u32,
-    pub(super) activity: Activity,
-    /// Why this step waited for its parent.
-    pub(super) via: Via,
     parent: u32,
 }
 
+/// No kernel, no name.
+const NONE: u32 = u32::MAX;
+
+/// Tasks a path can name, one less than that: so many would take hours to run.
+const N_TASKS: u64 = 1 << 36;
+const WORKER: u32 = 36;
+/// A machine has at most 2^20 workers.
+const WORKERS: u64 = (1 << 21) - 1;
+const ACTIVITY: u32 = 57;
+const VIA: u32 = 61;
+
+impl Kept {
+    #[inline(always)]
+    fn new(cause: Cause, activity: Activity, to: u64, subject: Subject) -> Kept {
+        let task = subject.task.map_or(N_TASKS - 1, |task| task.0);
+        assert!(task < N_TASKS, "so many tasks take hours");
+        let what = task | Kept::worker(subject.worker) | activity.number() << ACTIVITY | cause.via.number() << VIA;
+        Kept { to, what, kernel: subject.kernel.map_or(NONE, |kernel| kernel.0), parent: cause.step }
+    }
+
+    #[inline(always)]
+    fn worker(worker: Option<WorkerId>) -> u64 {
+        worker.map_or(0, |worker| u64::from(worker.0) + 1) << WORKER
+    }
+}
+
+/// One step of a chain as it is handed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) from: u64,
+    kept: Kept,
+    name: u32,
+}
+
 impl Step {
-    #[inline]
-    fn new(cause: Cause, activity: Activity, to: u64, subject: Subject) -> Step {
-        Step {
-            to,
-            task: subject.task.map_or(u64::MAX, |task| task.0),
-            worker: subject.worker.map_or(u32::MAX, |worker| worker.0),
-            name: subject.name.map_or(u32::MAX, |name| name.0),
-            kernel: subject.kernel.map_or(u32::MAX, |kernel| kernel.0),
-            activity,
-            via: cause.via,
-            parent: cause.step,
-        }
+    /// Its end.
+    #[inline(always)]
+    pub(super) fn to(&self) -> u64 {
+        self.kept.to
+    }
+
+    /// What it consists of.
+    #[inline(always)]
+    pub(super) fn activity(&self) -> Activity {
+        Activity::of_number(self.kept.what >> ACTIVITY & 15)
+    }
+
+    /// Why it waited for the one before it.
+    #[inline(always)]
+    pub(super) fn via(&self) -> Via {
+        Via::ALL[(self.kept.what >> VIA) as usize]
     }
 
     /// What it is about.
     #[inline(always)]
     pub(super) fn subject(&self) -> Subject {
-        let Step { task, worker, name, kernel, .. } = *self;
+        let Kept { what, kernel, .. } = self.kept;
+        let (task, worker) = (what & (N_TASKS - 1), (what >> WORKER & WORKERS) as u32);
+        let symbol = |symbol: u32| (symbol != NONE).then_some(Symbol(symbol));
         Subject {
-            task: (task != u64::MAX).then_some(TaskId(task)),
-            worker: (worker != u32::MAX).then_some(WorkerId(worker)),
-            name: (name != u32::MAX).then_some(Symbol(name)),
-            kernel: (kernel != u32::MAX).then_some(Symbol(kernel)),
+            task: (task != N_TASKS - 1).then_some(TaskId(task)),
+            worker: worker.checked_sub(1).map(WorkerId),
+            name: symbol(self.name),
+            kernel: symbol(kernel),
         }
-    }
-
-    /// It happens on another worker, until later.
-    #[inline]
-    pub(super) fn lasts_on(&mut self, worker: WorkerId, to: u64) {
-        self.worker = worker.0;
-        self.to = to;
     }
 }
 
@@ -127,23 +205,20 @@ pub(super) const BEGINNING: Cause = Cause { step: ROOT, via: Via::Continues };
 
 /// All steps that can still be reached, and those that came to nothing since the last look.
 pub(super) struct Chains {
-    steps: Vec<Step>,
-    /// Made use of by every look.
-    uses: Vec<Use>,
+    steps: Vec<Kept>,
+    /// Own names of tasks, by step, or [`NONE`]; most programs have none, and then this is empty.
+    names: Vec<u32>,
+    /// Made use of by every look: how many keepers and steps refer to a step, and [`FOLLOWED`]; afterwards its new place.
+    uses: Vec<u32>,
 }
 
-/// Who refers to a step.
-#[derive(Clone, Copy)]
-struct Use {
-    /// Keepers and steps that follow it; afterwards its new place.
-    count: u32,
-    /// A step that follows it, or [`NOTHING`].
-    next: u32,
-}
+/// Set in the uses of a step that another follows.
+const FOLLOWED: u32 = 1 << 31;
 
 impl Chains {
     pub(super) fn new() -> Chains {
-        Chains { steps: vec![Step::new(NOTHING, Activity::Run, 0, Subject::default())], uses: Vec::new() }
+        let root = Kept::new(NOTHING, Activity::Run, 0, Subject::default());
+        Chains { steps: vec![root], names: Vec::new(), uses: Vec::new() }
     }
 
     /// When a chain ends.
@@ -153,62 +228,110 @@ impl Chains {
     }
 
     /// A chain with one more step up to `to`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn extend(&mut self, cause: Cause, activity: Activity, to: u64, subject: Subject) -> Cause {
         let cause = if cause.is_nothing() { BEGINNING } else { cause };
         debug_assert!(self.end(cause) <= to, "a step to {to} begins at {}", self.end(cause));
         let index = self.steps.len() as u32;
-        assert!(index < NOTHING.step, "fewer than 2^32 - 1 steps are kept");
-        large::push(&mut self.steps, Step::new(cause, activity, to, subject));
+        assert!(index < FOLLOWED, "fewer than 2^31 steps are kept");
+        large::push(&mut self.steps, Kept::new(cause, activity, to, subject));
+        if let Some(name) = subject.name {
+            self.names.resize(index as usize, NONE);
+            large::push(&mut self.names, name.0);
+        }
         Cause { step: index, via: Via::Continues }
     }
 
-    /// The last step of a chain.
+    /// The last step of a chain happens on another worker if it lasts longer there.
     #[inline]
-    pub(super) fn last_mut(&mut self, cause: Cause) -> &mut Step {
-        &mut self.steps[cause.step as usize]
+    pub(super) fn prolong(&mut self, cause: Cause, worker: WorkerId, to: u64) {
+        let step = &mut self.steps[cause.step as usize];
+        if to > step.to {
+            step.to = to;
+            step.what = step.what & !(WORKERS << WORKER) | Kept::worker(Some(worker));
+        }
     }
 
-    /// Drops all steps that no keeper leads back to. Those that all chains share are handed on in order, each with its beginning;
-    /// a step that nothing follows yet may still change and is kept. `keepers` shows every cause that is kept, each time alike.
+    /// The step at a place behind one that ends at `from`.
+    #[inline(always)]
+    fn step(&self, index: usize, from: u64) -> Step {
+        Step { from, kept: self.steps[index], name: self.names.get(index).copied().unwrap_or(NONE) }
+    }
+
+    /// Drops all steps that no keeper leads back to. Those that all chains share are handed on in order, if anybody takes them; a
+    /// step that nothing follows yet may still change and is kept. `keepers` shows every cause that is kept, each time alike.
     pub(super) fn tidy<K>(
         &mut self,
         keepers: &mut K,
         each: impl Fn(&mut K, &mut dyn FnMut(&mut Cause)),
-        mut hand_on: impl FnMut(u64, &Step),
+        hand_on: Option<impl FnMut(&Step)>,
     ) {
-        let Chains { steps, uses } = self;
-        large::fill(uses, steps.len(), Use { count: 0, next: NOTHING.step });
+        let Chains { steps, uses, .. } = self;
+        large::fill(uses, steps.len(), 0);
         each(keepers, &mut |cause| {
             if !cause.is_nothing() {
-                uses[cause.step as usize].count += 1;
+                uses[cause.step as usize] += 1;
             }
         });
         for index in (1..steps.len()).rev() {
-            if uses[index].count > 0 {
+            if uses[index] > 0 {
                 let before = &mut uses[steps[index].parent as usize];
-                *before = Use { count: before.count + 1, next: index as u32 };
+                *before = (*before | FOLLOWED) + 1;
             }
         }
-        let mut root = ROOT as usize;
-        while let Use { count: 1, next } = uses[root]
-            && next != NOTHING.step
-            && uses[next as usize].next != NOTHING.step
-        {
-            hand_on(steps[root].to, &steps[next as usize]);
-            uses[root].count = 0;
-            root = next as usize;
-        }
-        close_up(steps, uses, root);
+        let root = hand_on.map_or(ROOT, |hand_on| self.hand_on(hand_on));
+        self.close_up(root);
         each(keepers, &mut |cause| {
             if !cause.is_nothing() {
-                cause.step = uses[cause.step as usize].count;
+                cause.step = self.uses[cause.step as usize];
             }
         });
     }
 
+    /// Hands on what all chains share; returns the last step of it.
+    fn hand_on(&self, mut hand_on: impl FnMut(&Step)) -> u32 {
+        let (mut root, mut n_uses, mut end) = (ROOT, self.uses[ROOT as usize], self.steps[ROOT as usize].to);
+        for (next, (&uses, kept)) in self.uses.iter().zip(&self.steps).enumerate().skip(1) {
+            // Only one step follows.
+            if n_uses != FOLLOWED + 1 {
+                break;
+            }
+            if uses == 0 || kept.parent != root {
+                continue;
+            }
+            if uses < FOLLOWED {
+                break;
+            }
+            hand_on(&self.step(next, end));
+            (root, n_uses, end) = (next as u32, uses, kept.to);
+        }
+        root
+    }
+
+    /// Moves the steps in use together, `root` to the front; leaves their new places in the list of uses.
+    fn close_up(&mut self, root: u32) {
+        let Chains { steps, names, uses } = self;
+        let root = root as usize;
+        steps[ROOT as usize] = steps[root];
+        uses[root] = ROOT;
+        let mut length = 1;
+        for index in root + 1..steps.len() {
+            if uses[index] > 0 {
+                let step = steps[index];
+                steps[length] = Kept { parent: uses[step.parent as usize], ..step };
+                if length < names.len() {
+                    names[length] = names.get(index).copied().unwrap_or(NONE);
+                }
+                uses[index] = length as u32;
+                length += 1;
+            }
+        }
+        steps.truncate(length);
+        names.truncate(length);
+    }
+
     /// Hands on the steps of a chain that were not handed on before.
-    pub(super) fn finish(&self, chain: Cause, mut hand_on: impl FnMut(u64, &Step)) {
+    pub(super) fn finish(&self, chain: Cause, mut hand_on: impl FnMut(&Step)) {
         let mut indices = Vec::new();
         let mut index = if chain.is_nothing() { ROOT } else { chain.step };
         while index != ROOT {
@@ -217,9 +340,9 @@ impl Chains {
         }
         let mut from = self.steps[ROOT as usize].to;
         for &index in indices.iter().rev() {
-            let step = &self.steps[index as usize];
-            hand_on(from, step);
-            from = step.to;
+            let step = self.step(index as usize, from);
+            hand_on(&step);
+            from = step.to();
         }
     }
 
@@ -227,22 +350,6 @@ impl Chains {
     pub(super) fn len(&self) -> usize {
         self.steps.len()
     }
-}
-
-/// Moves the steps in use together, `root` to the front; leaves their new places in `uses`.
-fn close_up(steps: &mut Vec<Step>, uses: &mut [Use], root: usize) {
-    steps[ROOT as usize] = steps[root];
-    uses[root].count = ROOT;
-    let mut length = 1;
-    for index in root + 1..steps.len() {
-        if uses[index].count > 0 {
-            let step = steps[index];
-            steps[length] = Step { parent: uses[step.parent as usize].count, ..step };
-            uses[index].count = length as u32;
-            length += 1;
-        }
-    }
-    steps.truncate(length);
 }
 
 #[cfg(test)]
@@ -255,7 +362,7 @@ mod tests {
 
     fn spans(chains: &Chains, chain: Cause) -> Vec<(u64, u64)> {
         let mut spans = Vec::new();
-        chains.finish(chain, |from, step| spans.push((from, step.to)));
+        chains.finish(chain, |step| spans.push((step.from, step.to())));
         spans
     }
 
@@ -265,7 +372,7 @@ mod tests {
         let each = |kept: &mut [&mut Cause; N], visit: &mut dyn FnMut(&mut Cause)| {
             kept.iter_mut().for_each(|cause| visit(cause));
         };
-        chains.tidy(&mut kept, each, |from, step| settled.push((from, step.to)));
+        chains.tidy(&mut kept, each, Some(|step: &Step| settled.push((step.from, step.to()))));
         settled
     }
 
@@ -309,18 +416,53 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_handed_on_while_nobody_takes_it() {
+        let mut chains = Chains::new();
+        let a = grow(&mut chains, BEGINNING, 5);
+        let (mut b, lost) = (grow(&mut chains, a, 6), grow(&mut chains, a, 7));
+        assert_eq!(chains.end(lost), 7);
+        chains.tidy(&mut b, |b, visit| visit(b), None::<fn(&Step)>);
+        assert_eq!((chains.len(), spans(&chains, b)), (3, vec![(0, 5), (5, 6)]));
+        assert_eq!(tidy(&mut chains, [&mut b]), [(0, 5)]);
+    }
+
+    #[test]
     fn a_step_is_small_and_its_subject_comes_back_whole() {
-        assert!(size_of::<Step>() <= 40, "{} bytes", size_of::<Step>());
+        assert!(size_of::<Kept>() <= 24, "{} bytes", size_of::<Kept>());
         let whole = Subject {
             task: Some(TaskId(7)),
             worker: Some(WorkerId(0)),
             name: Some(Symbol(3)),
             kernel: Some(Symbol(0)),
         };
-        for subject in [Subject::default(), whole, Subject { worker: None, ..whole }] {
-            let mut chains = Chains::new();
-            let cause = chains.extend(BEGINNING, Activity::Run, 1, subject);
-            assert_eq!(chains.last_mut(cause).subject(), subject);
+        let largest = Subject {
+            task: Some(TaskId(N_TASKS - 2)),
+            worker: Some(WorkerId(1 << 20)),
+            name: Some(Symbol(NONE - 1)),
+            kernel: Some(Symbol(NONE - 1)),
+        };
+        let subjects = [Subject::default(), whole, Subject { worker: None, ..whole }, largest];
+        let activities = Blame::ALL.into_iter().map(Activity::Other).chain([Activity::Run]);
+        for ((activity, via), subject) in activities.zip(Via::ALL.into_iter().cycle()).zip(subjects.into_iter().cycle())
+        {
+            let (mut chains, mut told) = (Chains::new(), Vec::new());
+            let lost = grow(&mut chains, BEGINNING, 1);
+            let mut cause = chains.extend(BEGINNING.via(via), activity, 1, subject);
+            cause = chains.extend(cause, Activity::Run, 2, Subject::default());
+            assert_eq!(chains.end(lost), 1);
+            chains.tidy(&mut cause, |cause, visit| visit(cause), None::<fn(&Step)>);
+            chains.finish(cause, |step| told.push((step.activity(), step.via(), step.subject())));
+            assert_eq!(told, [(activity, via, subject), (Activity::Run, Via::Continues, Subject::default())]);
         }
+    }
+
+    #[test]
+    fn a_step_that_lasts_longer_on_another_worker_is_told_there() {
+        let (mut chains, mut told) = (Chains::new(), Vec::new());
+        let subject = Subject { worker: Some(WorkerId(4)), ..Subject::default() };
+        let cause = chains.extend(BEGINNING, Activity::Run, 5, subject);
+        [(7, 6), (8, 5)].into_iter().for_each(|(worker, to)| chains.prolong(cause, WorkerId(worker), to));
+        chains.finish(cause, |step| told.push((step.to(), step.subject().worker)));
+        assert_eq!(told, [(6, Some(WorkerId(7)))]);
     }
 }

@@ -1,11 +1,11 @@
 //! A run as Chrome trace events in JSON, for Perfetto's page, `chrome://tracing` and other viewers.
 
-use super::export::{Counter, Form, Lane, Slice, worker_names};
-use super::line::{Digits, Line};
+use super::export::{BlockFacts, Counter, Form, Lane, PlainBlock, Slice, worker_names};
+use super::line::{Column, Line};
 use super::pen::{Pen, ROOM};
 use super::stamp::{Phrase, Phrases, Stamp};
 use crate::config::Machine;
-use crate::id::WorkerType;
+use crate::id::{TaskId, WorkerType};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -19,25 +19,31 @@ const COUNTERS: u32 = 12;
 #[derive(Default)]
 pub struct Chrome {
     kinds: Vec<WorkerType>,
-    /// The place of a slice on each worker, up to its moment.
-    workers: Vec<Stamp>,
+    /// By worker, the place of its slices up to their moment, and the beginning of the last one.
+    workers: Vec<(Vec<u8>, Head)>,
     /// The beginning of each counter's events, up to the moment.
     counters: Vec<Stamp>,
     /// The beginning of slices by the number of their name.
-    names: Vec<Option<Stamp>>,
+    names: Vec<Option<Vec<u8>>>,
     /// Where arrows begin that have not arrived yet, by number: `(pid, tid, end)`.
     ends: BTreeMap<u64, (u32, u32, u64)>,
     columns: Columns,
 }
 
-/// Numbers of slices and counters that mostly begin like those before them.
-#[derive(Default)]
+/// The beginning of a slice on some worker up to its moment.
+struct Head {
+    /// Number of its name.
+    name: u64,
+    text: Stamp,
+}
+
+/// Numbers of slices and counters that mostly begin like those before them, with what stands before them.
 struct Columns {
-    from: Digits,
-    task: Digits,
-    submit: Digits,
-    ready: Digits,
-    counter: Digits,
+    from: Column<16>,
+    task: Column<16>,
+    submit: Column<32>,
+    ready: Column<32>,
+    counter: Column<16>,
     /// How long a slice of a task takes, as it is written between its moment and its task.
     lengths: Phrases,
 }
@@ -45,54 +51,67 @@ struct Columns {
 /// Lengths beyond this take too many digits to be kept.
 const LONGEST: u64 = 1_000_000_000_000;
 
+impl Default for Columns {
+    fn default() -> Columns {
+        Columns {
+            from: Column::new(b""),
+            task: Column::new(b""),
+            submit: Column::new(b",\"submit\":"),
+            ready: Column::new(b",\"ready\":"),
+            counter: Column::new(b""),
+            lengths: Phrases::default(),
+        }
+    }
+}
+
 impl Columns {
     /// A slice from its moment on, up to its label if it has one.
     #[inline(always)]
-    fn put(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
-        micros(line, &mut self.from, slice.from);
-        let length = slice.to - slice.from;
-        let Some(task) = slice.task.filter(|_| length < LONGEST) else { return self.put_long(line, slice) };
-        let Phrase { text, length, .. } = self.lengths.of(length, |line| {
-            line.literal(b",\"dur\":");
-            micros(line, &mut Digits::default(), length);
-            line.literal(b",\"args\":{\"task\":");
-        });
-        line.beginning(text, *length);
-        line.digits(&mut self.task, task.0);
-        self.put_facts(line, slice);
-    }
-
-    /// A slice behind its moment that is very long or about no task.
-    #[cold]
-    fn put_long(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
-        line.literal(b",\"dur\":");
-        micros(line, &mut Digits::default(), slice.to - slice.from);
-        let Some(task) = slice.task else { return line.byte(b'}') };
-        line.literal(b",\"args\":{\"task\":");
-        line.digits(&mut self.task, task.0);
-        self.put_facts(line, slice);
-    }
-
-    /// What is told of a block, up to its label if it has one.
-    #[inline(always)]
-    fn put_facts(&mut self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
-        if let Some(block) = &slice.block {
-            if block.block > 0 {
-                line.literal(b",\"block\":");
-                line.number(block.block.into());
-            }
-            line.literal(b",\"submit\":");
-            line.digits(&mut self.submit, block.submit);
-            if block.ready != slice.from {
-                line.literal(b",\"ready\":");
-                line.digits(&mut self.ready, block.ready);
-            }
-            if block.label.is_some() {
-                return line.literal(b",\"label\":");
-            }
+    fn put(
+        &mut self,
+        line: &mut Line<'_, ROOM>,
+        (from, to): (u64, u64),
+        task: Option<TaskId>,
+        block: Option<BlockFacts<'_>>,
+    ) {
+        micros(line, from, |line, whole| line.column(&mut self.from, whole));
+        let (length, Some(task)) = (to - from, task) else { return put_end(line, to - from) };
+        if length < LONGEST {
+            let Phrase { text, length, .. } = self.lengths.of(length, |line| put_length(line, length));
+            line.beginning(text, *length);
+        } else {
+            put_length(line, length);
         }
-        line.literal(b"}}");
+        line.column(&mut self.task, task.0);
+        let Some(block) = block else { return line.literal(b"}}") };
+        if block.block > 0 {
+            line.literal(b",\"block\":");
+            line.number(block.block.into());
+        }
+        line.column(&mut self.submit, block.submit);
+        if block.ready != from {
+            line.column(&mut self.ready, block.ready);
+        }
+        if block.label.is_some() {
+            line.literal(b",\"label\":");
+        } else {
+            line.literal(b"}}");
+        }
     }
+}
+
+/// How long a slice of a task takes, up to the number of the task.
+fn put_length<const ROOM: usize>(line: &mut Line<'_, ROOM>, length: u64) {
+    line.literal(b",\"dur\":");
+    micros(line, length, Line::number);
+    line.literal(b",\"args\":{\"task\":");
+}
+
+/// How long a slice of no task takes, and its end.
+fn put_end(line: &mut Line<'_, ROOM>, length: u64) {
+    line.literal(b",\"dur\":");
+    micros(line, length, Line::number);
+    line.byte(b'}');
 }
 
 impl Chrome {
@@ -104,6 +123,13 @@ impl Chrome {
         }
     }
 
+    /// The slices of a worker have another name from here on.
+    #[inline(never)]
+    fn change_name(&mut self, worker: usize, slice: &Slice<'_>) {
+        let (place, head) = &mut self.workers[worker];
+        *head = Head { name: slice.name_id, text: Stamp::joined(name_of(&mut self.names, slice), place) };
+    }
+
     /// Arrows that arrive, each written whole now that both ends are known, and the beginnings of those that leave.
     fn flows<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
         let (pid, tid) = self.place(slice.lane);
@@ -113,11 +139,11 @@ impl Chrome {
                 line.literal(b",\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"s\",\"id\":");
                 line.number(flow);
                 place(line, from_pid, from_tid);
-                micros(line, &mut Digits::default(), end);
+                micros(line, end, Line::number);
                 line.literal(b"},\n{\"name\":\"dependency\",\"cat\":\"dependency\",\"ph\":\"f\",\"bp\":\"e\",\"id\":");
                 line.number(flow);
                 place(line, pid, tid);
-                micros(line, &mut Digits::default(), slice.from);
+                micros(line, slice.from, Line::number);
                 line.byte(b'}');
             });
         }
@@ -151,7 +177,8 @@ impl Form for Chrome {
         for (id, (kind, label)) in worker_names(machine).into_iter().enumerate() {
             self.kinds.push(kind);
             let pid = kind as u32 + 1;
-            self.workers.push(Stamp::new(format!(",\"pid\":{pid},\"tid\":{id},\"ts\":").as_bytes()));
+            let place = format!(",\"pid\":{pid},\"tid\":{id},\"ts\":").into_bytes();
+            self.workers.push((place, Head { name: u64::MAX, text: Stamp::new(b"") }));
             name(out, "thread_name", pid, id as u32, &label);
         }
         std::mem::take(out)
@@ -159,21 +186,22 @@ impl Form for Chrome {
 
     #[inline(always)]
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>) {
-        let index = slice.name_id as usize;
-        if index >= self.names.len() {
-            self.names.resize(index + 1, None);
-        }
-        let head = self.names[index].get_or_insert_with(|| slice_head(slice));
-        let mut line = head.begin(pen);
-        match slice.lane {
-            Lane::Worker(worker) => match &self.workers[worker.0 as usize] {
-                Stamp::Short(text, length) => line.beginning(text, *length),
-                Stamp::Long(_) => unreachable!("numbers of a place are short"),
-            },
-            Lane::Orchestrator => place(&mut line, ORCHESTRATOR, 0),
-            Lane::Scheduler(thread) => place(&mut line, SCHEDULER, thread),
-        }
-        self.columns.put(&mut line, slice);
+        let mut line = match slice.lane {
+            Lane::Worker(worker) => {
+                let worker = worker.0 as usize;
+                if self.workers[worker].1.name != slice.name_id {
+                    self.change_name(worker, slice);
+                }
+                self.workers[worker].1.text.begin(pen)
+            }
+            Lane::Orchestrator | Lane::Scheduler(_) => {
+                pen.text(name_of(&mut self.names, slice));
+                let (mut line, (pid, tid)) = (pen.room(), self.place(slice.lane));
+                place(&mut line, pid, tid);
+                line
+            }
+        };
+        self.columns.put(&mut line, (slice.from, slice.to), slice.task, slice.block);
         let length = line.length();
         pen.advance(length);
         if let Some(label) = slice.block.and_then(|block| block.label) {
@@ -184,11 +212,28 @@ impl Form for Chrome {
         }
     }
 
+    #[inline(always)]
+    fn like_before<W: Write>(&mut self, pen: &mut Pen<W>, block: &PlainBlock) -> bool {
+        let &PlainBlock { worker, name_id, from, to, task, submit, ready } = block;
+        match &self.workers[worker.0 as usize].1 {
+            Head { name, text: Stamp::Short(text, length) } if *name == name_id => {
+                let mut line = pen.room();
+                line.beginning(text, *length);
+                let facts = BlockFacts { label: None, block: 0, submit, ready };
+                self.columns.put(&mut line, (from, to), Some(task), Some(facts));
+                let length = line.length();
+                pen.advance(length);
+                true
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64) {
         let moment = &mut self.columns.counter;
         self.counters[counter].line(pen, |line| {
-            micros(line, moment, now);
+            micros(line, now, |line, whole| line.column(moment, whole));
             line.literal(b",\"args\":{\"value\":");
             line.number(value);
             line.literal(b"}}");
@@ -211,18 +256,27 @@ fn write(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// The beginning of a slice up to its place, from among those that are known.
+fn name_of<'a>(names: &'a mut Vec<Option<Vec<u8>>>, slice: &Slice<'_>) -> &'a [u8] {
+    let index = slice.name_id as usize;
+    if index >= names.len() {
+        names.resize(index + 1, None);
+    }
+    names[index].get_or_insert_with(|| slice_head(slice))
+}
+
 /// A slice up to its place.
-fn slice_head(slice: &Slice<'_>) -> Stamp {
+fn slice_head(slice: &Slice<'_>) -> Vec<u8> {
     let mut head = b",\n{\"name\":".to_vec();
     text(&mut head, slice.name);
     write(&mut head, ",\"ph\":\"X\"");
-    Stamp::new(&head)
+    head
 }
 
 /// Nanoseconds as microseconds, exactly.
 #[inline(always)]
-fn micros<const ROOM: usize>(line: &mut Line<'_, ROOM>, whole: &mut Digits, nanos: u64) {
-    line.digits(whole, nanos / 1000);
+fn micros<'a, const ROOM: usize>(line: &mut Line<'a, ROOM>, nanos: u64, whole: impl FnOnce(&mut Line<'a, ROOM>, u64)) {
+    whole(line, nanos / 1000);
     let rest = nanos % 1000;
     if rest > 0 {
         line.thousandths(rest as u32);

@@ -41,6 +41,8 @@ pub struct PathRecorder<S> {
     keepers: Keepers,
     /// Steps kept at which the next look for others pays.
     next_look: usize,
+    /// Whether there may be steps to hand on as soon as somebody takes them.
+    is_waiting: bool,
     path: Path<S>,
 }
 
@@ -131,9 +133,12 @@ impl Keepers {
         match (job.kind, job.worker) {
             (JobKind::Admit, _) => self.slot(job.slot).admitted = cause,
             (JobKind::Complete, Some(leader)) => {
-                let WorkerCauses { crew, crew_size, .. } = *self.worker(leader.0);
-                for &worker in &crew[..crew_size] {
-                    self.worker(worker).free = cause.via(Via::Worker);
+                let (leader, free) = (self.worker(leader.0), cause.via(Via::Worker));
+                if leader.crew_size == 1 {
+                    leader.free = free;
+                } else {
+                    let WorkerCauses { crew, crew_size, .. } = *leader;
+                    crew[..crew_size].iter().for_each(|&worker| self.worker(worker).free = free);
                 }
             }
             (JobKind::Complete, None) | (JobKind::Dispatch, _) => {}
@@ -145,35 +150,35 @@ impl Keepers {
 /// The path as far as it is certain.
 struct Path<S> {
     steps: S,
-    /// The kernel whose blame is not known until something says why it was waited for, and what follows it; with their beginnings.
-    open: Vec<(u64, Step)>,
+    /// The kernel whose blame is not known until something says why it was waited for, and what follows it.
+    open: Vec<Step>,
 }
 
 impl<S: Steps> Path<S> {
     #[inline]
-    fn add(&mut self, from: u64, step: &Step, names: &Names) {
-        match step.via {
+    fn add(&mut self, step: &Step, names: &Names) {
+        match step.via() {
             Via::Continues => {}
             Via::Dependency => self.close(Blame::Compute, names),
             Via::Worker => self.close(Blame::Worker, names),
             Via::Full(resource) => self.close(Blame::Full(resource), names),
             Via::Again => self.close(Blame::Policy, names),
         }
-        if let (Activity::Other(blame), true) = (step.activity, self.open.is_empty()) {
-            self.steps.step(&told(from, step, blame, false), names);
+        if let (Activity::Other(blame), true) = (step.activity(), self.open.is_empty()) {
+            self.steps.step(&told(step, blame, false), names);
         } else {
-            self.open.push((from, *step));
+            self.open.push(*step);
         }
     }
 
     /// The kernels that are open were waited for because of this.
     fn close(&mut self, because: Blame, names: &Names) {
-        for (from, step) in &self.open {
-            let (blame, is_kernel) = match step.activity {
+        for step in &self.open {
+            let (blame, is_kernel) = match step.activity() {
                 Activity::Run => (because, true),
                 Activity::Other(blame) => (blame, false),
             };
-            self.steps.step(&told(*from, step, blame, is_kernel), names);
+            self.steps.step(&told(step, blame, is_kernel), names);
         }
         self.open.clear();
     }
@@ -218,13 +223,13 @@ impl<S: Steps> PathRecorder<S> {
             last_end: 0,
         };
         let path = Path { steps, open: Vec::new() };
-        PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, path }
+        PathRecorder { chains: Chains::new(), keepers, next_look: FEW_STEPS, is_waiting: false, path }
     }
 
     /// Tells the rest of the path after the run.
     #[must_use]
     pub fn finish(mut self, names: &Names) -> S {
-        self.chains.finish(self.keepers.last, |from, step| self.path.add(from, step, names));
+        self.chains.finish(self.keepers.last, |step| self.path.add(step, names));
         self.path.close(Blame::Compute, names);
         self.path.steps
     }
@@ -259,6 +264,15 @@ impl<S: Steps> PathRecorder<S> {
         chosen
     }
 
+    /// A block started at once, and the job that dispatches it is not told.
+    #[cold]
+    fn started_alone(&mut self, started: Started, names: &Names, now: u64) {
+        let Started { slot, is_last, row, .. } = started;
+        let (task, kind, crew) = (row.task, row.kind, [row.worker.0]);
+        self.placed(&Placed { slot, task, kind, is_last, crew: &crew }, now);
+        self.block(&row, names);
+    }
+
     #[inline]
     fn begin(&mut self, job: &SchedulerJob, cost: u64, now: u64) {
         let (mut cause, queued) = self.keepers.queue.pop_front().expect("a job is queued before it begins");
@@ -288,9 +302,9 @@ impl<S: Steps> PathRecorder<S> {
 
 /// One step as it is reported.
 #[inline(always)]
-fn told(from: u64, step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
-    let Subject { task, worker, name, kernel } = step.subject();
-    PathStep { from, to: step.to, blame, is_kernel, task, worker, name, kernel }
+fn told(step: &Step, blame: Blame, is_kernel: bool) -> PathStep {
+    let (from, to, Subject { task, worker, name, kernel }) = (step.from, step.to(), step.subject());
+    PathStep { from, to, blame, is_kernel, task, worker, name, kernel }
 }
 
 impl<S: Steps> Reader for PathRecorder<S> {
@@ -312,10 +326,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
             self.keepers.worker(leader).block = self.chains.extend(cause, Activity::Run, row.end, subject);
         }
         let block = self.keepers.worker(leader).block;
-        let step = self.chains.last_mut(block);
-        if row.end > step.to {
-            step.lasts_on(row.worker, row.end);
-        }
+        self.chains.prolong(block, row.worker, row.end);
         let last_end = self.keepers.last_end;
         if row.end > last_end || row.worker.0 == leader && last_end == 0 {
             (self.keepers.last, self.keepers.last_end) = (block, row.end);
@@ -328,8 +339,7 @@ impl<S: Steps> Reader for PathRecorder<S> {
         let (task, kind, worker) = (row.task, row.kind, row.worker);
         let placed = Placed { slot, task, kind, is_last, crew: &[worker.0] };
         if !is_dispatched {
-            self.placed(&placed, now);
-            return self.block(row, names);
+            return self.started_alone(*started, names, now);
         }
         // Nothing comes between the placement of the block, the job that dispatches it and its start.
         let cause = self.why_placed(&placed, now);
@@ -425,10 +435,15 @@ impl<S: Steps> Reader for PathRecorder<S> {
 
     fn turn(&mut self, names: &Names) {
         let n_steps = self.chains.len();
-        if n_steps >= self.next_look && (n_steps >= MANY_STEPS || self.path.steps.is_open()) {
+        if n_steps >= self.next_look || self.is_waiting && self.path.steps.is_open() {
+            let is_taken = n_steps >= MANY_STEPS || self.path.steps.is_open();
+            self.is_waiting = !is_taken;
             self.keepers.forget_idle_workers(&self.chains);
-            self.chains.tidy(&mut self.keepers, Keepers::each, |from, step| self.path.add(from, step, names));
-            self.next_look = FEW_STEPS.max(2 * self.chains.len());
+            let hand_on = is_taken.then_some(|step: &Step| self.path.add(step, names));
+            self.chains.tidy(&mut self.keepers, Keepers::each, hand_on);
+            // What is kept although nobody takes it yet will hardly become less before somebody does.
+            let growth = if is_taken || 2 * self.chains.len() < n_steps { 2 } else { 4 };
+            self.next_look = FEW_STEPS.max(growth * self.chains.len());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The schedule as CSV: `task,block,worker,submit,ready,start,end`, one row a block and worker, written while the run goes on.
 
-use super::line::Digits;
+use super::line::Column;
 use super::pen::Pen;
 use super::stamp::WorkerTexts;
 use crate::engine::BlockRow;
@@ -12,7 +12,9 @@ use std::io::{self, Write};
 /// The first error of the writer is kept for [`ScheduleWriter::finish`]; nothing is written after it.
 pub struct ScheduleWriter<W: Write> {
     pen: Pen<W>,
-    columns: [Digits; 5],
+    tasks: Column<16>,
+    /// The moments, each behind its comma.
+    moments: [Column<16>; 4],
     /// Block 0 of every worker, between its commas.
     workers: WorkerTexts,
 }
@@ -22,7 +24,8 @@ impl<W: Write> ScheduleWriter<W> {
     pub fn new(writer: W) -> ScheduleWriter<W> {
         let mut pen = Pen::new(writer);
         pen.text(b"task,block,worker,submit,ready,start,end\n");
-        ScheduleWriter { pen, columns: Default::default(), workers: WorkerTexts::new(",0,", "") }
+        let moments = [(); 4].map(|()| Column::new(b","));
+        ScheduleWriter { pen, tasks: Column::new(b""), moments, workers: WorkerTexts::new(",0,", "") }
     }
 
     /// Writes what is left and gives the writer back.
@@ -33,25 +36,26 @@ impl<W: Write> ScheduleWriter<W> {
         self.pen.finish()
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, row: &BlockRow) {
-        let [task, submit, ready, start, end] = &mut self.columns;
-        self.pen.line(|line| {
-            line.digits(task, row.task.0);
-            if row.block == 0 {
-                self.workers.put(line, row.worker);
-            } else {
-                line.byte(b',');
-                line.number(row.block.into());
-                line.byte(b',');
-                line.number(row.worker.0.into());
-            }
-            for (column, moment) in [(submit, row.submit), (ready, row.ready), (start, row.start), (end, row.end)] {
-                line.byte(b',');
-                line.digits(column, moment);
-            }
-            line.byte(b'\n');
-        });
+        let [submit, ready, start, end] = &mut self.moments;
+        let mut line = self.pen.room();
+        line.column(&mut self.tasks, row.task.0);
+        if row.block == 0 {
+            self.workers.put(&mut line, row.worker);
+        } else {
+            line.byte(b',');
+            line.number(row.block.into());
+            line.byte(b',');
+            line.number(row.worker.0.into());
+        }
+        line.column(submit, row.submit);
+        line.column(ready, row.ready);
+        line.column(start, row.start);
+        line.column(end, row.end);
+        line.byte(b'\n');
+        let length = line.length();
+        self.pen.advance(length);
     }
 }
 
@@ -60,7 +64,7 @@ impl<W: Write + Send + 'static> Reader for ScheduleWriter<W> {
         Needs::default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.write(row);
     }

@@ -8,6 +8,7 @@
 //!
 //! One cycle is written as one nanosecond, so that every moment in the file is exact; the clock stands beside it.
 
+use super::counters::Counters;
 use super::pen::Pen;
 use crate::config::Machine;
 use crate::engine::journal::{Names, Needs, Occupancy, Reader};
@@ -118,12 +119,33 @@ pub struct BlockFacts<'a> {
     pub ready: u64,
 }
 
+/// The slice of the first block of a task that has no label and no arrows.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainBlock {
+    /// Where.
+    pub worker: WorkerId,
+    /// Number of its name.
+    pub name_id: u64,
+    /// First cycle.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Its task.
+    pub task: TaskId,
+    /// When the task was published.
+    pub submit: u64,
+    /// When it became READY.
+    pub ready: u64,
+}
+
 /// A form of file.
 pub trait Form: Send + 'static {
     /// The beginning of the file: all lanes and counters of the machine.
     fn open(&mut self, workload: &str, machine: &Machine) -> Vec<u8>;
     /// A slice; those of a lane come in the order of time.
     fn slice<W: Write>(&mut self, pen: &mut Pen<W>, slice: &Slice<'_>);
+    /// A block as a slice like others before it; false if it is to be told as a [`Slice`].
+    fn like_before<W: Write>(&mut self, pen: &mut Pen<W>, block: &PlainBlock) -> bool;
     /// The counter at this place of [`Counter::all`] has this value from now on.
     fn counter<W: Write>(&mut self, pen: &mut Pen<W>, counter: usize, value: u64, now: u64);
     /// The end of the file.
@@ -158,14 +180,23 @@ impl<F: Form, W: Write> Sheet<F, W> {
 pub trait Sheets: Send + 'static {
     /// A slice.
     fn slice(&mut self, slice: &Slice<'_>);
+    /// A block that may be like others before it, and how to make a slice of it.
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>);
     /// A value of a counter.
     fn counter(&mut self, counter: usize, value: u64, now: u64);
 }
 
 impl<F: Form, W: Write + Send + 'static> Sheets for Sheet<F, W> {
-    #[inline(always)]
+    #[inline(never)]
     fn slice(&mut self, slice: &Slice<'_>) {
         self.form.slice(&mut self.pen, slice);
+    }
+
+    #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        if !self.form.like_before(&mut self.pen, block) {
+            self.slice(&slice());
+        }
     }
 
     #[inline(always)]
@@ -183,6 +214,13 @@ impl<S: Sheets> Sheets for Option<S> {
     }
 
     #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        if let Some(sheets) = self {
+            sheets.block(block, slice);
+        }
+    }
+
+    #[inline(always)]
     fn counter(&mut self, counter: usize, value: u64, now: u64) {
         if let Some(sheets) = self {
             sheets.counter(counter, value, now);
@@ -195,6 +233,12 @@ impl<A: Sheets, B: Sheets> Sheets for (A, B) {
     fn slice(&mut self, slice: &Slice<'_>) {
         self.0.slice(slice);
         self.1.slice(slice);
+    }
+
+    #[inline(always)]
+    fn block<'a>(&mut self, block: &PlainBlock, slice: impl Copy + Fn() -> Slice<'a>) {
+        self.0.block(block, slice);
+        self.1.block(block, slice);
     }
 
     #[inline(always)]
@@ -255,64 +299,6 @@ impl Flows {
     }
 }
 
-/// Values of the present instant, written when time moves on.
-struct Counters {
-    values: Vec<Value>,
-    now: u64,
-    /// Those that may differ from what was written: a bit for each place.
-    changed: Vec<u64>,
-    /// Whether there are any.
-    is_changed: bool,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Value {
-    now: u64,
-    written: Option<u64>,
-}
-
-impl Counters {
-    /// All are to be written.
-    fn new(n_counters: usize) -> Counters {
-        let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
-        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect(), is_changed: true }
-    }
-
-    /// Changes some that follow each other.
-    #[inline(always)]
-    fn change<const N: usize>(&mut self, first: usize, change: impl FnOnce([u64; N]) -> [u64; N]) {
-        let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
-        let new = change(values.map(|value| value.now));
-        values.iter_mut().zip(new).for_each(|(value, new)| value.now = new);
-        (first..first + N).for_each(|place| self.changed[place / 64] |= 1 << (place % 64));
-        self.is_changed = true;
-    }
-
-    /// Writes those that differ from what was written.
-    #[inline]
-    fn write(&mut self, sheets: &mut impl Sheets) {
-        if std::mem::take(&mut self.is_changed) {
-            self.write_changed(sheets);
-        }
-    }
-
-    #[inline(never)]
-    fn write_changed(&mut self, sheets: &mut impl Sheets) {
-        for (word, changed) in self.changed.iter_mut().enumerate() {
-            let mut bits = std::mem::take(changed);
-            while bits != 0 {
-                let index = 64 * word + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let value = &mut self.values[index];
-                if value.written != Some(value.now) {
-                    value.written = Some(value.now);
-                    sheets.counter(index, value.now, self.now);
-                }
-            }
-        }
-    }
-}
-
 /// The wait of the orchestrator that may still go on: one that is only interrupted by a submission that takes no time is one slice.
 #[derive(Default)]
 struct Wait(Option<(Phase, u64, u64)>);
@@ -351,10 +337,7 @@ impl<S: Sheets> Export<S> {
     /// Values that are set from here on are those of `now`.
     #[inline]
     fn advance(&mut self, now: u64) {
-        if now != self.counters.now {
-            self.counters.write(&mut self.sheets);
-            self.counters.now = now;
-        }
+        self.counters.advance(now, &mut self.sheets);
     }
 
     #[inline]
@@ -363,6 +346,14 @@ impl<S: Sheets> Export<S> {
             self.advance(now);
             self.counters.change(kind as usize, |[ready]| [change(ready)]);
         }
+    }
+
+    /// A block with a label or arrows, or one of many. It is copied for this, so that others need not be in memory.
+    #[inline(never)]
+    fn unusual_block(&mut self, row: BlockRow, names: &Names) {
+        let Some(flows) = &mut self.flows else { return self.sheets.slice(&slice(row, names, (&[], &[]))) };
+        flows.collect(row.task, row.block);
+        self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
     }
 
     fn orchestrator_slice(&mut self, (phase, from, to): (Phase, u64, u64)) {
@@ -400,31 +391,17 @@ impl<S: Sheets> Reader for Export<S> {
         Needs { levels: true, ..Needs::default() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, names: &Names) {
-        let title: Option<Symbol> = row.kernel.or(row.name);
-        let (mut flows_out, mut flows_in): (&[u64], &[u64]) = (&[], &[]);
-        if let Some(flows) = &mut self.flows {
-            flows.collect(row.task, row.block);
-            (flows_out, flows_in) = (&flows.leaving, &flows.arriving);
+        match &mut self.flows {
+            None if row.name.is_none() && row.block == 0 => {
+                let &BlockRow { worker, task, submit, ready, start, end, .. } = row;
+                let name_id = name_id(row.kernel);
+                let block = PlainBlock { worker, name_id, from: start, to: end, task, submit, ready };
+                self.sheets.block(&block, || slice(*row, names, (&[], &[])));
+            }
+            _ => self.unusual_block(*row, names),
         }
-        let slice = Slice {
-            lane: Lane::Worker(row.worker),
-            name: title.map_or("task", |title| names.name(title)),
-            name_id: title.map_or(UNNAMED, |title| FIRST_KERNEL + u64::from(title.0)),
-            from: row.start,
-            to: row.end,
-            task: Some(row.task),
-            block: Some(BlockFacts {
-                label: row.name.map(|name| names.name(name)),
-                block: row.block,
-                submit: row.submit,
-                ready: row.ready,
-            }),
-            flows_out,
-            flows_in,
-        };
-        self.sheets.slice(&slice);
     }
 
     #[inline]
@@ -469,6 +446,33 @@ impl<S: Sheets> Reader for Export<S> {
         self.advance(now);
         let first = Counter::Window(ring).index();
         self.counters.change(first, |_| [occupancy.window, occupancy.heap, occupancy.deps]);
+    }
+}
+
+/// The number of a name.
+#[inline(always)]
+fn name_id(title: Option<Symbol>) -> u64 {
+    title.map_or(UNNAMED, |title| FIRST_KERNEL + u64::from(title.0))
+}
+
+/// A block as a slice with arrows that leave it and arrive at it.
+fn slice<'a>(row: BlockRow, names: &'a Names, (flows_out, flows_in): (&'a [u64], &'a [u64])) -> Slice<'a> {
+    let title = row.kernel.or(row.name);
+    Slice {
+        lane: Lane::Worker(row.worker),
+        name: title.map_or("task", |title| names.name(title)),
+        name_id: name_id(title),
+        from: row.start,
+        to: row.end,
+        task: Some(row.task),
+        block: Some(BlockFacts {
+            label: row.name.map(|name| names.name(name)),
+            block: row.block,
+            submit: row.submit,
+            ready: row.ready,
+        }),
+        flows_out,
+        flows_in,
     }
 }
 

@@ -28,10 +28,17 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         self.bytes[at] = byte;
     }
 
-    /// So many bytes from what was written at a place.
+    /// So many bytes from the first on.
+    pub(super) fn copy<const N: usize>(&self) -> [u8; N] {
+        *self.bytes.first_chunk().expect("it is less than half the room")
+    }
+
+    /// Sets bits in eight bytes that were written before.
     #[inline(always)]
-    pub(super) fn copy<const N: usize>(&self, at: usize) -> [u8; N] {
-        *self.bytes[at & (ROOM / 2 - 1)..].first_chunk().expect("it is less than half the room")
+    pub(super) fn fill(&mut self, at: u8, bits: u64) {
+        let place: &mut [u8; 8] =
+            self.bytes[at as usize & (ROOM / 2 - 1)..].first_chunk_mut().expect("it is less than half the room");
+        *place = (u64::from_le_bytes(*place) | bits).to_le_bytes();
     }
 
     /// One byte.
@@ -59,29 +66,45 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// A number in decimal digits.
     #[inline(always)]
     pub(super) fn number(&mut self, number: u64) {
-        self.digits(&mut Digits::default(), number);
+        if number < FOUR_DIGITS {
+            return self.small(number);
+        }
+        let (text, length) = digits(number / FOUR_DIGITS);
+        self.beginning(&text, length);
+        self.literal(&four_digits(number % FOUR_DIGITS).to_le_bytes());
     }
 
-    /// A number in decimal digits, of a column whose numbers mostly begin alike.
+    /// A number of at most four digits.
     #[inline(always)]
-    pub(super) fn digits(&mut self, column: &mut Digits, number: u64) {
-        let (high, low) = (number / FOUR_DIGITS, number % FOUR_DIGITS);
-        let last = four_digits(low as u32);
-        if high == 0 {
-            let zeros = ((last & !ZEROS).trailing_zeros() / 8).min(3);
-            return self.beginning(&(last >> (8 * zeros)).to_le_bytes(), 4 - zeros as usize);
-        }
-        if high != column.high {
-            *column = Digits::of(high);
+    fn small(&mut self, number: u64) {
+        let digits = four_digits(number);
+        let zeros = ((digits & !ZEROS).trailing_zeros() / 8).min(3);
+        self.beginning(&(digits >> (8 * zeros)).to_le_bytes(), 4 - zeros as usize);
+    }
+
+    /// A number of a column, behind the text of the column.
+    #[inline(always)]
+    pub(super) fn column<const N: usize>(&mut self, column: &mut Column<N>, number: u64) {
+        let mut low = number.wrapping_sub(column.base);
+        if low >= FOUR_DIGITS {
+            if number < FOUR_DIGITS {
+                self.beginning(&column.text, column.before);
+                return self.small(number);
+            }
+            if !column.move_to(number) {
+                self.beginning(&column.text, column.before);
+                return self.number(number);
+            }
+            low = number % FOUR_DIGITS;
         }
         self.beginning(&column.text, column.length);
-        self.literal(&last.to_le_bytes());
+        self.literal(&four_digits(low).to_le_bytes());
     }
 
     /// A fraction of three digits, behind its point.
     #[inline(always)]
     pub(super) fn thousandths(&mut self, number: u32) {
-        let digits = four_digits(number) & !0xff | u32::from(b'.');
+        let digits = four_digits(number.into()) & !0xff | u32::from(b'.');
         self.literal(&digits.to_le_bytes());
     }
 
@@ -113,36 +136,60 @@ const FOUR_DIGITS: u64 = 10_000;
 const EIGHT_DIGITS: u64 = 100_000_000;
 const ZEROS: u32 = u32::from_le_bytes(*b"0000");
 
-/// The digits of a number of some column but its last four.
-#[derive(Clone, Default)]
-pub(super) struct Digits {
-    /// The number without its last four digits; 0 has none.
-    high: u64,
-    text: [u8; 16],
+/// Numbers behind a text that is always the same, as in a column of a table. Numbers that follow each other mostly begin alike, so
+/// that beginning is kept together with the text.
+#[derive(Clone)]
+pub(super) struct Column<const N: usize> {
+    /// A number that ends with four zeros. Those that differ from it in their last four digits begin alike.
+    base: u64,
+    /// The text and what these numbers begin with.
+    text: [u8; N],
     length: usize,
+    /// Bytes of the text alone.
+    before: usize,
 }
 
-impl Digits {
-    /// All sixteen digits are found at once, and those that lead in vain are shifted out.
-    #[inline(never)]
-    fn of(high: u64) -> Digits {
-        let (left, right) = (eight_digits(high / EIGHT_DIGITS), eight_digits(high % EIGHT_DIGITS));
-        let digits = u128::from(left) | u128::from(right) << 64;
-        let zeros = ((digits & !(u128::MAX / 0xff * 0x30)).trailing_zeros() / 8).min(15);
-        Digits { high, text: (digits >> (8 * zeros)).to_le_bytes(), length: 16 - zeros as usize }
+impl<const N: usize> Column<N> {
+    /// A column with a text of fewer than `N` bytes.
+    pub(super) fn new(before: &[u8]) -> Column<N> {
+        let mut column = Column { base: FOUR_DIGITS, text: [0; N], length: before.len() + 1, before: before.len() };
+        column.text[..before.len()].copy_from_slice(before);
+        column.text[before.len()] = b'1';
+        column
     }
+
+    /// Keeps what a number of more than four digits begins with; false if that is too long.
+    #[cold]
+    #[inline(never)]
+    fn move_to(&mut self, number: u64) -> bool {
+        let (high, last) = (number / FOUR_DIGITS, number % FOUR_DIGITS);
+        let (text, length) = digits(high);
+        let Some(place) = self.text.get_mut(self.before..self.before + length) else { return false };
+        place.copy_from_slice(&text[..length]);
+        (self.base, self.length) = (number - last, self.before + length);
+        true
+    }
+}
+
+/// The digits of a number of at most sixteen, and how many. All are found at once, and those that lead in vain are shifted out.
+#[inline(never)]
+fn digits(number: u64) -> ([u8; 16], usize) {
+    let (left, right) = (eight_digits(number / EIGHT_DIGITS), eight_digits(number % EIGHT_DIGITS));
+    let digits = u128::from(left) | u128::from(right) << 64;
+    let zeros = ((digits & !(u128::MAX / 0xff * 0x30)).trailing_zeros() / 8).min(15);
+    ((digits >> (8 * zeros)).to_le_bytes(), 16 - zeros as usize)
 }
 
 /// The eight digits of a number below 10^8, the first in the lowest byte.
 #[inline]
 fn eight_digits(number: u64) -> u64 {
     let (left, right) = (number / FOUR_DIGITS, number % FOUR_DIGITS);
-    u64::from(four_digits(left as u32)) | u64::from(four_digits(right as u32)) << 32
+    u64::from(four_digits(left)) | u64::from(four_digits(right)) << 32
 }
 
 /// The four digits of a number below 10^4, the first in the lowest byte.
 #[inline(always)]
-fn four_digits(number: u32) -> u32 {
+fn four_digits(number: u64) -> u32 {
     FOURS[number as usize]
 }
 
@@ -166,18 +213,19 @@ mod tests {
     fn numbers_of_every_length_have_their_digits() {
         let powers = (0..20).map(|exponent| 10_u64.pow(exponent));
         let around = powers.flat_map(|power| [power - 1, power, power + 1, power.saturating_mul(7)]);
-        let mut column = Digits::default();
+        let (mut narrow, mut wide) = (Column::<16>::new(b","), Column::<32>::new(b",\"ready\":"));
         for number in around.chain([u64::MAX, 12_345_678, 12_345_679, 123_456_789, 9_999, 10_000, 305_070_901_020_304])
         {
             let mut bytes = [0; 256];
             let mut line = Line::new(&mut bytes);
             line.number(number);
-            line.byte(b' ');
-            line.digits(&mut column, number);
-            line.byte(b' ');
-            line.digits(&mut column, number);
+            for _ in 0..2 {
+                line.column(&mut narrow, number);
+                line.column(&mut wide, number);
+            }
             let length = line.length();
-            assert_eq!(bytes[..length], *format!("{number} {number} {number}").as_bytes());
+            let twice = format!(",{number},\"ready\":{number}").repeat(2);
+            assert_eq!(bytes[..length], *format!("{number}{twice}").as_bytes());
         }
         assert!((0..10_000).all(|number| four_digits(number).to_le_bytes() == format!("{number:04}").as_bytes()));
     }

@@ -10,6 +10,7 @@ mod causes;
 mod chrome;
 mod compare;
 mod compare_html;
+mod counters;
 mod critical_path;
 mod csv;
 mod deadlock;

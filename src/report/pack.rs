@@ -190,17 +190,18 @@ impl PackedPath {
         }
         let flags =
             u8::from(step.worker.is_some()) << 2 | u8::from(step.task.is_some()) << 1 | u8::from(step.is_kernel);
-        self.packed.record(|line| {
-            line.byte((step.blame.index() as u8) << 3 | flags);
-            line.varint(step.to - step.from);
-            if let Some(task) = step.task {
-                line.varint(zigzag(task.0, self.task));
-                self.task = task.0;
-            }
-            if let Some(worker) = step.worker {
-                line.varint(worker.0.into());
-            }
-        });
+        let mut line = self.packed.room();
+        line.byte((step.blame.index() as u8) << 3 | flags);
+        line.varint(step.to - step.from);
+        if let Some(task) = step.task {
+            line.varint(zigzag(task.0, self.task));
+            self.task = task.0;
+        }
+        if let Some(worker) = step.worker {
+            line.varint(worker.0.into());
+        }
+        let length = line.length();
+        self.packed.advance(length);
         if self.packed.length() > PATH_BYTES {
             self.packed = Packed::default();
             self.is_too_long = true;

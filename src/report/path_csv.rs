@@ -7,7 +7,7 @@
 //! The program is read faster than it is run, so the static path is written while the run has only begun.
 
 use super::blame::{Blame, PathStep};
-use super::line::{Digits, Line};
+use super::line::{Column, Line};
 use super::pen::{Pen, ROOM};
 use super::stamp::{Phrase, Phrases, Stamp, WorkerTexts};
 use crate::engine::journal::Names;
@@ -33,10 +33,11 @@ pub struct PathRows<W> {
 /// What is written again and again.
 struct Columns {
     n_steps: u64,
-    /// Numbers that mostly begin like those before them: step, from, to and task.
-    numbers: [Digits; 4],
-    /// The end written last: where a row ends the next mostly begins.
-    end: (u64, Short, usize),
+    /// Steps, each behind the name of its path.
+    steps: Column<32>,
+    /// The moments, each behind its comma.
+    moments: [Column<16>; 2],
+    tasks: Column<16>,
     /// Cycles and cause, with a comma at each end and one between them.
     lengths: Phrases,
     /// Kernels of tasks without name, with the commas around both, by symbol.
@@ -48,12 +49,8 @@ struct Columns {
 /// Numbers of cycles beyond this take too many digits to be kept.
 const LONGEST: u64 = 1_000_000_000_000;
 
-/// Room for the digits of any number.
-type Short = [u8; 20];
-
 /// One row.
 struct Row<'a> {
-    path: &'static [u8; 9],
     span: (u64, u64),
     blame: Blame,
     task: Option<TaskId>,
@@ -62,22 +59,19 @@ struct Row<'a> {
     worker: Option<WorkerId>,
 }
 
-const OBSERVED: &[u8; 9] = b"observed,";
-const STATIC: &[u8; 9] = b"static,\0\0";
-
 /// Starts a file with the header line. The rows of both paths are put together by different threads, one after the other.
 pub fn path_rows<W: Write>(writer: W) -> (StaticRows<W>, PathRows<W>) {
     let (then, coming) = mpsc::channel();
     let mut pen = Pen::new(writer);
     pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
-    (StaticRows { pen, then }, PathRows { pen: None, coming, columns: Columns::new() })
+    (StaticRows { pen, then }, PathRows { pen: None, coming, columns: Columns::new(b"observed,") })
 }
 
 impl<W: Write> StaticRows<W> {
     /// Writes all rows; moments are those of a machine that is never busy.
     pub fn write(self, path: &StaticPath) {
         let StaticRows { mut pen, then } = self;
-        let mut columns = Columns::new();
+        let mut columns = Columns::new(b"static,");
         path.tasks().for_each(|task| columns.static_row(&mut pen, path, &task));
         // Nobody wants to go on when the run has failed.
         let _ = then.send(pen);
@@ -106,7 +100,6 @@ impl<W: Write> PathRows<W> {
     #[inline]
     pub fn step(&mut self, step: &PathStep, names: &Names) {
         let row = Row {
-            path: OBSERVED,
             span: (step.from, step.to),
             blame: step.blame,
             task: step.task,
@@ -130,11 +123,12 @@ impl<W: Write> PathRows<W> {
 }
 
 impl Columns {
-    fn new() -> Columns {
+    fn new(path: &[u8]) -> Columns {
         Columns {
             n_steps: 0,
-            numbers: Default::default(),
-            end: (u64::MAX, Short::default(), 0),
+            steps: Column::new(path),
+            moments: [(); 2].map(|()| Column::new(b",")),
+            tasks: Column::new(b""),
             lengths: Phrases::default(),
             kernels: Vec::new(),
             workers: WorkerTexts::new("", "\n"),
@@ -144,7 +138,6 @@ impl Columns {
     #[inline]
     fn static_row<W: Write>(&mut self, pen: &mut Pen<W>, path: &StaticPath, task: &PathTask) {
         let row = Row {
-            path: STATIC,
             span: (task.from, task.to),
             blame: Blame::Compute,
             task: Some(task.task),
@@ -186,21 +179,12 @@ impl Columns {
     /// A row up to its task.
     #[inline(always)]
     fn beginning(&mut self, line: &mut Line<'_, ROOM>, row: &Row<'_>) {
-        let Columns { n_steps, numbers: [steps, froms, tos, tasks], end, lengths, .. } = self;
+        let Columns { n_steps, steps, moments: [froms, tos], tasks, lengths, .. } = self;
         let ((from, to), blame) = (row.span, row.blame);
-        line.beginning(row.path, if row.path == STATIC { 7 } else { 9 });
-        line.digits(steps, *n_steps);
+        line.column(steps, *n_steps);
         *n_steps += 1;
-        line.byte(b',');
-        if from == end.0 {
-            line.beginning(&end.1, end.2);
-        } else {
-            line.digits(froms, from);
-        }
-        line.byte(b',');
-        let at = line.length();
-        line.digits(tos, to);
-        *end = (to, line.copy(at), line.length() - at);
+        line.column(froms, from);
+        line.column(tos, to);
         let cycles = to - from;
         if cycles < LONGEST {
             let number = cycles * Blame::ALL.len() as u64 + blame.index() as u64;
@@ -210,7 +194,7 @@ impl Columns {
             put_length(line, cycles, blame);
         }
         if let Some(task) = row.task {
-            line.digits(tasks, task.0);
+            line.column(tasks, task.0);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Numbers of fields come from Perfetto's published schema; only the few that are used here have names.
 
-use super::export::{BlockFacts, Counter, Form, Lane, Slice, worker_names};
+use super::export::{BlockFacts, Counter, Form, Lane, PlainBlock, Slice, worker_names};
 use super::line::Line;
 use super::pen::{Pen, ROOM};
 use super::varint::{self, Width};
@@ -78,9 +78,81 @@ pub struct Perfetto {
     workers: u64,
     moments: Width,
     tasks: Width,
+    /// By worker, for slices that begin when their task became READY and for others.
+    moulds: Vec<[Option<Mould>; 2]>,
+}
+
+/// A slice of a worker without its numbers, of which that of its name takes one byte: those that follow mostly differ in nothing else.
+struct Mould {
+    /// Bytes of moments and of tasks.
+    widths: [u8; 2],
+    /// The numbers stand in it as zeros.
+    text: [u8; Mould::MOST],
+    length: usize,
+    places: Places,
+}
+
+/// Where the numbers of a slice stand, in the order in which they are written. Where READY is not told, its place is not used.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    from: u8,
+    name: u8,
+    task: u8,
+    submit: u8,
+    ready: u8,
+    to: u8,
+}
+
+impl Mould {
+    /// Most bytes of a slice that leaves one.
+    const MOST: usize = 80;
+
+    /// Whether all numbers are below 2^28.
+    #[inline(always)]
+    fn is_narrow(&self) -> bool {
+        self.widths[0] <= 4 && self.widths[1] <= 4
+    }
+
+    /// A slice with these numbers, each as `sevens` spreads it.
+    #[inline(always)]
+    fn cast(&self, line: &mut Line<'_, ROOM>, block: &PlainBlock, sevens: impl Fn(u64) -> u64) {
+        line.beginning(&self.text, self.length);
+        let Places { from, name, task, submit, ready, to } = self.places;
+        line.fill(from, sevens(block.from));
+        line.fill(name, block.name_id);
+        line.fill(task, sevens(block.task.0));
+        line.fill(submit, sevens(block.submit));
+        if block.ready != block.from {
+            line.fill(ready, sevens(block.ready));
+        }
+        line.fill(to, sevens(block.to));
+    }
 }
 
 impl Perfetto {
+    /// Bytes of moments and of tasks.
+    #[inline(always)]
+    fn widths(&self) -> [u8; 2] {
+        [self.moments.bytes() as u8, self.tasks.bytes() as u8]
+    }
+
+    /// What is left of the slice of a block for those to come.
+    #[cold]
+    #[inline(never)]
+    fn mould(&self, line: &Line<'_, ROOM>, places: Places) -> Option<Mould> {
+        let (mut text, length): ([u8; Mould::MOST], usize) = (line.copy(), line.length());
+        let widths = self.widths();
+        let Places { from, name, task, submit, ready, to } = places;
+        let [moment_bytes, task_bytes] = widths;
+        let numbers = [(from, moment_bytes), (name, 1), (task, task_bytes), (submit, moment_bytes), (to, moment_bytes)];
+        let ready = (ready > 0).then_some((ready, moment_bytes));
+        for (place, bytes) in numbers.into_iter().chain(ready) {
+            let number = text.get_mut(place.into()..usize::from(place + bytes))?;
+            number.iter_mut().for_each(|byte| *byte &= 0x80);
+        }
+        (length <= Mould::MOST).then_some(Mould { widths, text, length, places })
+    }
+
     #[inline(always)]
     fn track(&self, lane: Lane) -> u64 {
         match lane {
@@ -90,23 +162,32 @@ impl Perfetto {
         }
     }
 
-    /// Name and numbers of a slice without label and arrows.
+    /// A slice without label and arrows.
     #[inline(always)]
-    fn annotate(&self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) {
+    fn short(&self, line: &mut Line<'_, ROOM>, slice: &Slice<'_>) -> Places {
+        let (track, &Slice { from, to, .. }, mut places) = (self.track(slice.lane), slice, Places::default());
+        let begin = ShortEvent::begin(line, &BEGIN, (&self.moments, from), (SLICE_BEGIN, track));
+        places.from = (begin.start + BEGIN.len()) as u8;
         line.byte((event::NAME_IID << 3) as u8);
+        places.name = line.length() as u8;
         line.varint(slice.name_id);
         if let Some(task) = slice.task {
-            annotate(line, 1, (&self.tasks, task.0));
+            places.task = annotate(line, 1, (&self.tasks, task.0));
         }
         if let Some(block) = &slice.block {
             if block.block > 0 {
                 annotate(line, 2, (&Width::of(block.block.into()), block.block.into()));
             }
-            annotate(line, 3, (&self.moments, block.submit));
-            if block.ready != slice.from {
-                annotate(line, 4, (&self.moments, block.ready));
+            places.submit = annotate(line, 3, (&self.moments, block.submit));
+            if block.ready != from {
+                places.ready = annotate(line, 4, (&self.moments, block.ready));
             }
         }
+        begin.end(line);
+        let end = ShortEvent::begin(line, &END, (&self.moments, to), (SLICE_END, track));
+        places.to = (end.start + END.len()) as u8;
+        end.end(line);
+        places
     }
 
     /// Tells the text of a name at its first use.
@@ -206,24 +287,51 @@ impl Form for Perfetto {
         if self.known_names.get(slice.name_id as usize) != Some(&true) {
             self.intern(pen, slice);
         }
-        let track = self.track(slice.lane);
-        let Slice { from, to, .. } = *slice;
+        let to = slice.to;
         let has_label = slice.block.is_some_and(|block| block.label.is_some());
         let is_long = has_label || !slice.flows_in.is_empty() || !slice.flows_out.is_empty();
         let latest = slice.block.as_ref().map_or(to, |block| to.max(block.submit).max(block.ready));
         let is_wide = !self.moments.fits(latest) || !slice.task.is_none_or(|task| self.tasks.fits(task.0));
         if is_long || is_wide {
             self.long_begin(pen, slice);
-            return pen.text(&event_at(to, SLICE_END, track));
+            return pen.text(&event_at(to, SLICE_END, self.track(slice.lane)));
         }
         let mut line = pen.room();
-        let begin = ShortEvent::begin(&mut line, &BEGIN, (&self.moments, from), (SLICE_BEGIN, track));
-        self.annotate(&mut line, slice);
-        begin.end(&mut line);
-        let end = ShortEvent::begin(&mut line, &END, (&self.moments, to), (SLICE_END, track));
-        end.end(&mut line);
+        let places = self.short(&mut line, slice);
+        if let (Lane::Worker(worker), Some(BlockFacts { block: 0, ready, .. })) = (slice.lane, slice.block)
+            && slice.name_id < 0x80
+        {
+            let (worker, mould) = (worker.0 as usize, self.mould(&line, places));
+            if worker >= self.moulds.len() {
+                self.moulds.resize_with(worker + 1, Default::default);
+            }
+            self.moulds[worker][usize::from(ready == slice.from)] = mould;
+        }
         let length = line.length();
         pen.advance(length);
+    }
+
+    #[inline(always)]
+    fn like_before<W: Write>(&mut self, pen: &mut Pen<W>, block: &PlainBlock) -> bool {
+        let kind = usize::from(block.ready == block.from);
+        let Some(Some(mould)) = self.moulds.get(block.worker.0 as usize).map(|moulds| &moulds[kind]) else {
+            return false;
+        };
+        let latest = block.to.max(block.submit).max(block.ready);
+        let is_known = self.known_names.get(block.name_id as usize) == Some(&true) && block.name_id < 0x80;
+        let fits = mould.widths == self.widths() && self.moments.holds(latest) && self.tasks.holds(block.task.0);
+        if !is_known || !fits {
+            return false;
+        }
+        let mut line = pen.room();
+        if mould.is_narrow() {
+            mould.cast(&mut line, block, varint::few_sevens);
+        } else {
+            mould.cast(&mut line, block, varint::sevens);
+        }
+        let length = line.length();
+        pen.advance(length);
+        true
     }
 
     #[inline]
@@ -353,11 +461,12 @@ fn bytes(out: &mut Vec<u8>, number: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// The number beside a slice that [`FACTS`] names in this place, from 1.
+/// The number beside a slice that [`FACTS`] names in this place, from 1; returns where it stands.
 #[inline(always)]
-fn annotate(line: &mut Line<'_, ROOM>, name: u8, (width, value): (&Width, u64)) {
+fn annotate(line: &mut Line<'_, ROOM>, name: u8, (width, value): (&Width, u64)) -> u8 {
     line.literal(&[(event::DEBUG_ANNOTATIONS << 3 | 2) as u8, 3 + width.bytes() as u8, 1 << 3, name, 3 << 3]);
     line.wide(width, value);
+    (line.length() - width.bytes()) as u8
 }
 
 /// A text with its number in a table of names.

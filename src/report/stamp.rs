@@ -16,14 +16,18 @@ impl Stamp {
     const SHORT: usize = 64;
 
     pub(super) fn new(text: &[u8]) -> Stamp {
-        let mut short = [0; Stamp::SHORT];
-        match short.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text);
-                Stamp::Short(short, text.len())
-            }
-            None => Stamp::Long(text.into()),
+        Stamp::joined(text, b"")
+    }
+
+    /// Two texts, one behind the other.
+    pub(super) fn joined(first: &[u8], second: &[u8]) -> Stamp {
+        let (mut short, length) = ([0; Stamp::SHORT], first.len() + second.len());
+        if length > short.len() {
+            return Stamp::Long([first, second].concat().into());
         }
+        short[..first.len()].copy_from_slice(first);
+        short[first.len()..length].copy_from_slice(second);
+        Stamp::Short(short, length)
     }
 
     /// Begins a line with the text, in the room of a pen.

@@ -92,11 +92,13 @@ impl Timeline {
 
     /// Whether every block was kept.
     #[must_use]
+    #[inline]
     pub fn is_detailed(&self) -> bool {
         self.n_blocks <= DETAILED_BLOCKS && self.tasks.count <= DETAILED_BLOCKS
     }
 
     /// Whether every span of orchestrator and scheduler was kept.
+    #[inline]
     pub(super) fn runtime_is_detailed(&self) -> bool {
         self.n_jobs <= DETAILED_SPANS
     }
@@ -126,6 +128,13 @@ impl Timeline {
         free
     }
 
+    /// Keeps blocks in bins from here on.
+    #[cold]
+    fn coarsen(&mut self) {
+        let kernels = self.tasks.give_up();
+        self.workers.iter_mut().for_each(|track| track.coarsen(|task, _| kernels[task as usize]));
+    }
+
     fn set_ready(&mut self, kind: TaskType, now: u64, change: impl FnOnce(u64) -> u64) {
         if let Some(value) = self.ready_now.get_mut(kind as usize) {
             *value = change(*value);
@@ -135,18 +144,23 @@ impl Timeline {
 }
 
 impl Tasks {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, submitted: &Submitted<'_>, now: u64) {
         let number = |symbol: Option<Symbol>| symbol.map_or(0, |symbol| u64::from(symbol.0) + 1);
         let has_blocks = submitted.blocks != 1;
         let producers = if self.producer_bytes > PRODUCER_BYTES { None } else { Some(submitted.producers) };
         let listed = producers.unwrap_or_default();
         let (few, many) = listed.split_at(listed.len().min(FEW_PRODUCERS));
-        let mut producer_bytes = 0;
-        self.packed.record(|line| {
-            line.byte(submitted.kind as u8 | u8::from(submitted.name.is_some()) << 3 | u8::from(has_blocks) << 4);
-            line.varint(now - self.submit);
-            line.varint(number(submitted.kernel));
+        let n_producers = producers.map_or(0, |producers| producers.len() as u64 + 1);
+        let (wait, kernel, is_named) = (now - self.submit, number(submitted.kernel), submitted.name.is_some());
+        let mut line = self.packed.room();
+        let flags = submitted.kind as u8 | u8::from(is_named) << 3 | u8::from(has_blocks) << 4;
+        if wait | kernel | n_producers < 0x80 && !is_named && !has_blocks {
+            line.literal(&[flags, wait as u8, kernel as u8, n_producers as u8]);
+        } else {
+            line.byte(flags);
+            line.varint(wait);
+            line.varint(kernel);
             if let Some(name) = submitted.name {
                 line.varint(zigzag(name.0.into(), self.name));
                 self.name = name.0.into();
@@ -154,18 +168,31 @@ impl Tasks {
             if has_blocks {
                 line.varint(submitted.blocks.into());
             }
-            line.varint(producers.map_or(0, |producers| producers.len() as u64 + 1));
-            let before = line.length();
-            few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
-            producer_bytes = line.length() - before;
-        });
+            line.varint(n_producers);
+        }
+        let before = line.length();
+        few.iter().for_each(|producer| line.varint(submitted.task.0 - producer));
+        let length = line.length();
+        self.packed.advance(length);
+        self.producer_bytes += length - before;
+        if !many.is_empty() {
+            self.add_producers(submitted.task, many);
+        }
         self.submit = now;
         self.count += 1;
+    }
+
+    /// Adds the rest of the producers of the last task.
+    #[inline(never)]
+    fn add_producers(&mut self, task: TaskId, producers: &[u64]) {
         let before = self.packed.length();
-        for few in many.chunks(FEW_PRODUCERS) {
-            self.packed.record(|line| few.iter().for_each(|producer| line.varint(submitted.task.0 - producer)));
+        for few in producers.chunks(FEW_PRODUCERS) {
+            let mut line = self.packed.room();
+            few.iter().for_each(|producer| line.varint(task.0 - producer));
+            let length = line.length();
+            self.packed.advance(length);
         }
-        self.producer_bytes += producer_bytes + self.packed.length() - before;
+        self.producer_bytes += self.packed.length() - before;
     }
 }
 
@@ -197,6 +224,7 @@ impl Tasks {
 }
 
 /// The bucket of a value: 0 for 0, else the number of its binary digits.
+#[inline]
 fn bucket(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
@@ -206,13 +234,12 @@ impl Reader for Timeline {
         Needs { tasks: true, levels: true, causes: false }
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
         self.n_blocks += 1;
         let in_detail = self.is_detailed();
         if !in_detail && self.tasks.packed.length() > 0 {
-            let kernels = self.tasks.give_up();
-            self.workers.iter_mut().for_each(|track| track.coarsen(|task, _| kernels[task as usize]));
+            self.coarsen();
         }
         let worker = row.worker.0 as usize;
         if worker >= self.workers.len() {
@@ -236,7 +263,7 @@ impl Reader for Timeline {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, submitted: &Submitted<'_>, now: u64) {
         if self.is_detailed() {
             self.tasks.add(submitted, now);

@@ -36,19 +36,20 @@ pub(super) struct Span {
 
 impl Track {
     /// Adds a span; `in_detail` as long as there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, span: &Span, in_detail: bool) {
         self.count += 1;
         if in_detail {
-            self.spans.record(|line| {
-                line.varint(span.from - self.end);
-                line.varint(span.to - span.from);
-                line.varint(zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
-                if span.part > 0 {
-                    line.varint(span.part.into());
-                }
-                line.varint(span.extra);
-            });
+            let mut line = self.spans.room();
+            line.varint(span.from - self.end);
+            line.varint(span.to - span.from);
+            line.varint(zigzag(span.task, self.task) << 1 | u64::from(span.part > 0));
+            if span.part > 0 {
+                line.varint(span.part.into());
+            }
+            line.varint(span.extra);
+            let length = line.length();
+            self.spans.advance(length);
             (self.end, self.task) = (span.to, span.task);
         } else {
             self.bins.over(span.from, span.to, |bin, cycles| bin.add(span.label, cycles));

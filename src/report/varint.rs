@@ -39,10 +39,17 @@ pub(super) fn spread(number: u64) -> ([u8; 8], usize) {
 
 /// The bits of a number below 2^56, seven a byte. They are spread by halves: 56 become twice 28, 14, 7.
 #[inline(always)]
-fn sevens(number: u64) -> u64 {
+pub(super) fn sevens(number: u64) -> u64 {
     let spread = (number & 0x0fff_ffff) | (number & 0xff_ffff_f000_0000) << 4;
     let spread = (spread & 0x3fff_0000_3fff) | (spread & 0xfff_c000_0fff_c000) << 2;
     (spread & 0x7f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1
+}
+
+/// The same of a number below 2^28.
+#[inline(always)]
+pub(super) fn few_sevens(number: u64) -> u64 {
+    let spread = (number & 0x3fff) | (number & 0xfff_c000) << 2;
+    (spread & 0x7f_007f) | (spread & 0x3f80_3f80) << 1
 }
 
 /// What says in each of so many bytes but the last that another follows.
@@ -94,6 +101,12 @@ impl Width {
     pub(super) fn of(number: u64) -> Width {
         let bytes = length(number);
         Width { bytes, marks: marks(bytes), limit: 1 << (7 * bytes) }
+    }
+
+    /// Whether the number fits.
+    #[inline(always)]
+    pub(super) fn holds(&self, number: u64) -> bool {
+        number < self.limit
     }
 
     /// Grows until the number fits; false if it never does.
@@ -162,15 +175,19 @@ impl Packed {
     /// Bytes of records that only few have, and that go on in large pages.
     const VERY_MANY: usize = 1 << 19;
 
-    /// Appends a record.
+    /// Room for a record. [`Packed::advance`] keeps what was put there.
     #[inline(always)]
-    pub(super) fn record(&mut self, write: impl FnOnce(&mut Line<'_, { Packed::ROOM }>)) {
+    pub(super) fn room(&mut self) -> Line<'_, { Packed::ROOM }> {
         if self.used + Packed::ROOM > self.bytes.len() {
             self.go_on();
         }
-        let mut line = Line::new(self.bytes[self.used..].first_chunk_mut().expect("there is room"));
-        write(&mut line);
-        self.used += line.length();
+        Line::new(self.bytes[self.used..].first_chunk_mut().expect("there is room"))
+    }
+
+    /// So many bytes were put into the room.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, length: usize) {
+        self.used += length;
     }
 
     /// Takes another piece, as large as all before it together within limits.
@@ -222,7 +239,10 @@ mod tests {
         let numbers = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) | 1]).chain([u64::MAX]);
         let (mut packed, mut expected) = (Packed::default(), Vec::new());
         for number in numbers {
-            packed.record(|line| [number, 0, number].into_iter().for_each(|number| line.varint(number)));
+            let mut line = packed.room();
+            [number, 0, number].into_iter().for_each(|number| line.varint(number));
+            let length = line.length();
+            packed.advance(length);
             for mut rest in [number, 0, number] {
                 while rest >= 0x80 {
                     expected.push(rest as u8 | 0x80);
@@ -242,6 +262,7 @@ mod tests {
             let bytes = &width.spread(number)[..width.bytes()];
             let (last, before) = bytes.split_last().expect("a byte at least");
             assert!(before.iter().all(|byte| *byte >= 0x80) && *last < 0x80);
+            assert!(number >= 1 << 28 || few_sevens(number) == sevens(number));
             let value = bytes.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f));
             assert_eq!(value, number);
         }

@@ -226,6 +226,10 @@ fn tell<'a>(
             reader.occupied(head as u32 >> 4, &occupancy(event), now);
             3
         }
+        READY => {
+            reader.ready((head >> 32) as u32, kind(head), now);
+            1
+        }
         _ => {
             tell_word(head, reader, now);
             1
@@ -233,12 +237,11 @@ fn tell<'a>(
     }
 }
 
-/// Tells an event of one word.
+/// Tells an event of one word that does not come often.
 #[inline(always)]
 fn tell_word(head: u64, reader: &mut impl Reader, now: u64) {
     let slot = (head >> 32) as u32;
     match head & 15 {
-        READY => reader.ready(slot, kind(head), now),
         WITHDRAWN => reader.withdrawn(kind(head), now),
         CONSUMED => reader.consumed(),
         POLICY_ACTS => reader.policy_acts(),
