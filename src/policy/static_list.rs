@@ -8,7 +8,6 @@ use super::mostly_sorted::MostlySorted;
 use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
-use crate::large;
 use crate::machine::{Crew, WorkerSet};
 use crate::window::{SlotRef, flag};
 use serde_json::json;
@@ -78,9 +77,26 @@ impl Plan {
         Plan { first, parts, crews, n_blocks: blocks.len() as u32, makespan }
     }
 
-    /// The beginning of a plan in which every task is at most one block of one worker.
-    pub(super) fn of_single_blocks(n_tasks: usize) -> Plan {
-        Plan { parts: large::zeroed(n_tasks), ..Plan::default() }
+    /// The beginning of a plan in which every task is one block of one worker. It takes the place of a number that is kept for
+    /// every task until that is added.
+    pub(super) fn instead_of(numbers: Vec<u64>) -> Plan {
+        Plan { parts: numbers.into_iter().map(Part).collect(), ..Plan::default() }
+    }
+
+    /// How many blocks were added.
+    pub(super) fn n_blocks(&self) -> usize {
+        self.n_blocks as usize
+    }
+
+    /// Tasks that will not be added.
+    pub(super) fn leave_out(&mut self, tasks: &[u32]) {
+        tasks.iter().for_each(|&task| self.parts[task as usize] = Part::NONE);
+    }
+
+    /// The number that is kept for a task that is not added yet.
+    #[inline]
+    pub(super) fn number(&self, task: u32) -> u64 {
+        self.parts[task as usize].0
     }
 
     /// The next block to start, the only one of its task.
@@ -116,7 +132,7 @@ impl Plan {
 
 /// A block that waits: its place in the order in which blocks start and the slot of its task, packed, because numbers are compared
 /// faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Waiting(u64);
 
 impl Waiting {

@@ -44,7 +44,7 @@ pub(super) struct Held {
 }
 
 /// Rank in the node, task and slot, packed, because numbers are compared faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting(u128);
 
 impl Waiting {
