@@ -102,8 +102,8 @@ impl<N: Number> Adjacency<N> {
 
     /// The next list; `expected` is how many tasks all of them may have.
     #[inline]
-    pub(super) fn add_list(&mut self, list: &[N], expected: impl Fn() -> usize) {
-        list.iter().for_each(|&task| large::push_expecting(&mut self.tasks, task, &expected));
+    pub(super) fn add_list(&mut self, list: &[N], expected: impl FnOnce() -> usize) {
+        large::extend_expecting(&mut self.tasks, list.iter().copied(), expected);
         large::push(&mut self.first, self.tasks.len() as u32);
     }
 

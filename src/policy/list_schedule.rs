@@ -17,12 +17,15 @@ use crate::window::{NONE, prefetch};
 use crate::workload::{Cost, Submit, Workload};
 
 /// What a list schedule knows of a program.
+#[derive(Default)]
 pub struct Outline {
     tasks: Vec<Sketch>,
     /// By task, the rank by which `predictive` chooses.
     ranks: Vec<u64>,
     /// The dependencies of all tasks, in their order.
     edges: Vec<Edge>,
+    /// Tasks without producers.
+    sources: Vec<u32>,
     /// Whether every task is one block on one worker that waits for its producers only.
     is_plain: bool,
 }
@@ -82,7 +85,7 @@ impl Outline {
     /// # Errors
     /// When the program cannot be read.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Outline, RunError> {
-        let mut outline = Outline { tasks: Vec::new(), ranks: Vec::new(), edges: Vec::new(), is_plain: true };
+        let mut outline = Outline { is_plain: true, ..Outline::default() };
         graph::read(workload, machine, |orchestrator, _, producers| outline.add(orchestrator, producers))?;
         assert!(u32::try_from(outline.edges.len()).is_ok(), "so many dependencies take more than all memory");
         outline.rank();
@@ -92,10 +95,14 @@ impl Outline {
     /// The next task.
     #[inline(always)]
     fn add(&mut self, orchestrator: &Orchestrator, producers: &[u32]) {
-        for &producer in producers {
+        let first = self.edges.len() as u32;
+        let edges = producers.iter().enumerate().map(|(place, &producer)| {
             let newest = &mut self.tasks[producer as usize].newest;
-            let older = std::mem::replace(newest, self.edges.len() as u32);
-            large::push_expecting(&mut self.edges, Edge { end: producer, older }, || n_edges_expected(orchestrator));
+            Edge { end: producer, older: std::mem::replace(newest, first + place as u32) }
+        });
+        large::extend_expecting(&mut self.edges, edges, || n_edges_expected(orchestrator));
+        if producers.is_empty() {
+            large::push(&mut self.sources, self.tasks.len() as u32);
         }
         let (kind, cost) = orchestrator.resolved;
         let (is_usual, cycles) = match cost {
@@ -187,7 +194,7 @@ pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outlin
         running: vec![0; n_workers],
         plan: Plan::instead_of(outline.ranks),
     };
-    list.run();
+    list.run(&outline.sources);
     Ok(list.plan)
 }
 
@@ -214,19 +221,17 @@ struct List {
 }
 
 impl List {
-    fn run(&mut self) {
-        let mut sources: [Vec<u128>; 5] = Default::default();
-        for task in 0..self.tasks.len() as u32 {
-            if self.tasks[task as usize].waits_for == 0 {
-                let (kind, place) = self.arrival(task);
-                large::push(&mut sources[kind], place);
-            }
+    fn run(&mut self, sources: &[u32]) {
+        let mut arrivals: [Vec<u128>; 5] = Default::default();
+        for &task in sources {
+            let (kind, place) = self.arrival(task);
+            large::push(&mut arrivals[kind], place);
         }
         // There may be many of them, and sorting them once is cheaper than a heap. They are in the order of arrival, and many have the
         // same rank.
-        self.queues = sources.map(|mut sources| {
-            sources.sort_by_key(|place| (place >> 64) as u64);
-            MostlySorted::of_sorted(sources)
+        self.queues = arrivals.map(|mut arrivals| {
+            arrivals.sort_by_key(|place| (place >> 64) as u64);
+            MostlySorted::of_sorted(arrivals)
         });
         let mut now = 0;
         self.hand_out(now);
@@ -258,16 +263,27 @@ impl List {
     /// A task is READY: the number of its type, and its place among those of that type.
     #[inline]
     fn arrival(&mut self, task: u32) -> (usize, u128) {
-        let sketch = &self.tasks[task as usize];
-        let (rank, kind) = (self.plan.number(task), sketch.kind());
-        // It is looked at when the task is handed out.
-        if let Some(edge) = self.edges.get(sketch.newest as usize) {
-            prefetch(edge);
-        }
+        self.foresee(task as usize);
+        let (rank, kind) = (self.plan.number(task), self.tasks[task as usize].kind());
         let place = u128::from(u64::MAX - rank) << 64 | u128::from(self.n_arrived) << 32 | u128::from(task);
         self.filled |= 1 << kind;
         self.n_arrived += 1;
         (kind, place)
+    }
+
+    /// Most tasks become READY about in their order: fetches what will be looked at for those that come a while later.
+    #[inline]
+    fn foresee(&self, task: usize) {
+        const AHEAD: usize = 256;
+        if let Some(sketch) = self.tasks.get(task + 2 * AHEAD) {
+            prefetch(sketch);
+            self.plan.foresee(task + 2 * AHEAD);
+        }
+        if let Some(sketch) = self.tasks.get(task + AHEAD)
+            && let Some(edge) = self.edges.get(sketch.newest as usize)
+        {
+            prefetch(edge);
+        }
     }
 
     /// A worker is free again, and what waited for its task alone is released.
@@ -351,10 +367,9 @@ impl FreeWorkers {
         const ANY: usize = WorkerType::Any as usize;
         // Task types are MIX and then the types of workers in their order.
         let own = kind - 1;
-        let is_any_first = match (self.rows[own].first(), self.rows[ANY].first()) {
-            (_, None) => false,
-            (Some(own), Some(any)) => any < own,
-            (None, _) => true,
+        let is_any_first = match self.rows[ANY].first() {
+            None => false,
+            Some(any) => self.rows[own].first().is_none_or(|own| any < own),
         };
         self.rows[if is_any_first { ANY } else { own }].pop().map(|worker| worker as u32)
     }

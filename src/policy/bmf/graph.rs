@@ -320,7 +320,7 @@ impl NodeGraph {
         by_end.sort_unstable_by_key(|&(_, to)| to);
         // By node, one more than the last stream out of it.
         let mut fed: Vec<u32> = large::zeroed(self.n_nodes());
-        let mut end = self.tasks.len();
+        let (mut end, mut marks) = (self.tasks.len(), Vec::new());
         self.make_room_for_outlets();
         for to in (0..self.n_nodes() as u32).rev() {
             let begin = self.streams.len() as u32;
@@ -336,7 +336,7 @@ impl NodeGraph {
             end = first;
             let upstream = &mut self.upstream[begin as usize..];
             if !upstream.is_sorted() {
-                upstream.sort_unstable();
+                sort(upstream, &mut marks);
             }
             if to == 0 || upstream.last() != Some(&(to - 1)) {
                 self.spines.push(to);
@@ -368,17 +368,38 @@ impl NodeGraph {
         }
     }
 
+    /// Fetches what a task consumes, looked at when it is scheduled, and what consumes from it, looked at when it is completed: all of
+    /// it for the first time since the program was read.
+    #[inline]
+    pub fn foresee_edges(&self, task: usize) {
+        let Some(&Member { inlet, outlet, .. }) = self.tasks.get(task) else { return };
+        if let Some(inlet) = self.inlets.get(inlet as usize) {
+            prefetch(inlet);
+        }
+        if let Some(outlet) = self.outlets.get(outlet as usize) {
+            prefetch(outlet);
+        }
+    }
+
+    /// A task is READY, and most become so about in their order: fetches those that come a while later.
+    #[inline]
+    pub fn foresee_tasks(&self, task: usize) {
+        const AHEAD: usize = 256;
+        if let Some(member) = self.tasks.get(task + 2 * AHEAD) {
+            prefetch(member);
+        }
+        self.foresee_edges(task + AHEAD);
+    }
+
     /// Fetches the streams that the packets of a task will wait in.
     #[inline]
     pub fn foresee_packets(&self, task: u32) {
         const FEW: usize = 4;
         let first = self.tasks[task as usize].outlet as usize;
-        for outlet in self.outlets.get(first..).unwrap_or_default().iter().take(FEW) {
+        // Where they end is not looked at: that may still be on its way.
+        for outlet in self.outlets.iter().skip(first).take(FEW) {
             if let Some(stream) = self.streams.get(outlet.stream()) {
                 prefetch(stream);
-            }
-            if outlet.is_last() {
-                break;
             }
         }
     }
@@ -386,7 +407,7 @@ impl NodeGraph {
     /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
     #[inline]
     fn find_inlets(&mut self, task: usize, to: u32, begin: u32, fed: &mut [u32]) {
-        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue) != NONE);
+        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue()) != NONE);
         for edge in self.inlets_of(task) {
             let producer = self.inlets[edge] as usize;
             let Member { node: from, outlet: first, .. } = self.tasks[producer];
@@ -445,6 +466,27 @@ impl NodeGraph {
             tasks[(first[member.node as usize] + member.place - 1) as usize] = task as u32;
         }
         tasks
+    }
+}
+
+/// Sorts different numbers. Many that are near each other are marked in a row of bits, which is `marks`, all 0 before and after.
+fn sort(numbers: &mut [u32], marks: &mut Vec<u64>) {
+    const WORD: u32 = u64::BITS;
+    let first = numbers.iter().min().map_or(0, |least| least / WORD);
+    let n_words = (numbers.iter().max().map_or(0, |most| most / WORD) - first + 1) as usize;
+    if n_words > 2 * numbers.len() {
+        return numbers.sort_unstable();
+    }
+    marks.resize(n_words.max(marks.len()), 0);
+    numbers.iter().for_each(|number| marks[(number / WORD - first) as usize] |= 1 << (number % WORD));
+    let mut places = numbers.iter_mut();
+    for (word, begin) in marks[..n_words].iter_mut().zip((first..).map(|word| word * WORD)) {
+        while *word != 0 {
+            if let Some(place) = places.next() {
+                *place = begin + word.trailing_zeros();
+            }
+            *word &= *word - 1;
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::flow::Flow;
 use super::graph::NodeGraph;
+use super::node::Flag;
 use crate::large;
 use crate::policy::number_set::NumberSet;
 use zerocopy::FromZeros;
@@ -148,7 +149,7 @@ impl Flow {
         if place < first {
             return;
         }
-        let is_only_one = self.passes.able.len() == 1 && self.nodes[index as usize].is_able;
+        let is_only_one = self.passes.able.len() == 1 && self.nodes[index as usize].is(Flag::Able);
         if place == first && place < n_ordered || is_only_one {
             self.schedule_node(index, now);
             return;
@@ -219,10 +220,10 @@ impl Flow {
     #[inline(always)]
     fn leave(&mut self, visit: &Visit, now: u64) {
         let Visit { node, skipped, is_stale, is_clear, .. } = *visit;
-        if self.nodes[node as usize].is_able {
+        if self.nodes[node as usize].is(Flag::Able) {
             self.schedule_node(node, now);
         }
-        let (is_able, passes) = (self.nodes[node as usize].is_able, &mut self.passes);
+        let (is_able, passes) = (self.nodes[node as usize].is(Flag::Able), &mut self.passes);
         let mark = &mut passes.marks[node as usize];
         if is_clear && !is_able {
             // If somebody became able during the pass, this is worth nothing.

@@ -73,8 +73,7 @@ impl Program {
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Program, RunError> {
         let (mut reader, mut producers) = (Reader { is_grouped: true, ..Reader::default() }, Vec::new());
         let symbols = graph::read(workload, machine, |orchestrator, _, found: &[u32]| {
-            let expected = || n_edges_expected(orchestrator);
-            found.iter().for_each(|&producer| large::push_expecting(&mut producers, producer, expected));
+            large::extend_expecting(&mut producers, found.iter().copied(), || n_edges_expected(orchestrator));
             reader.add(orchestrator, found);
         })?;
         assert!(u32::try_from(producers.len()).is_ok(), "so many dependencies take more than all memory");

@@ -116,7 +116,7 @@ fn queues(bmf: &Bmf) -> Vec<Vec<u32>> {
     // What takes no worker counts as taking several.
     let listed = |queue: u32| queue.min(bmf.flow.queues.n_workers());
     if shape.queues.is_empty() {
-        return bmf.flow.nodes[..n_listed].iter().map(|node| vec![listed(node.queue)]).collect();
+        return bmf.flow.nodes[..n_listed].iter().map(|node| vec![listed(node.queue())]).collect();
     }
     let mut queues: Vec<Vec<u32>> = vec![Vec::new(); n_listed];
     for (member, &queue) in shape.tasks.iter().zip(&shape.queues) {
