@@ -15,6 +15,7 @@ use crate::machine::own_type;
 use crate::orchestrator::Orchestrator;
 use crate::window::{NONE, prefetch};
 use crate::workload::{Cost, Submit, Workload};
+use std::cmp::Reverse;
 
 /// What a list schedule knows of a program.
 #[derive(Default)]
@@ -180,6 +181,7 @@ pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outlin
         return Err(outline);
     }
     let n_workers = machine.workers.total() as usize;
+    let sources = by_rank(outline.sources, &outline.ranks);
     let mut list = List {
         tasks: outline.tasks,
         edges: outline.edges,
@@ -194,8 +196,38 @@ pub fn list_schedule(outline: Outline, machine: &Machine) -> Result<Plan, Outlin
         running: vec![0; n_workers],
         plan: Plan::instead_of(outline.ranks),
     };
-    list.run(&outline.sources);
+    list.run(&sources);
     Ok(list.plan)
+}
+
+/// Tasks without producers, the highest rank first, and of equals in their order. There may be very many of them, and then most have
+/// one of a few ranks.
+fn by_rank(mut tasks: Vec<u32>, ranks: &[u64]) -> Vec<u32> {
+    const FEW: usize = 64;
+    let mut groups: Vec<(u64, u32)> = Vec::new();
+    let find = |groups: &[(u64, u32)], rank: u64| groups.binary_search_by(|group| rank.cmp(&group.0));
+    for &task in &tasks {
+        let rank = ranks[task as usize];
+        match find(&groups, rank) {
+            Ok(place) => groups[place].1 += 1,
+            Err(place) if groups.len() < FEW => groups.insert(place, (rank, 1)),
+            Err(_) => {
+                tasks.sort_by_key(|&task| Reverse(ranks[task as usize]));
+                return tasks;
+            }
+        }
+    }
+    let mut begin = 0;
+    for (_, count) in &mut groups {
+        begin += std::mem::replace(count, begin);
+    }
+    let mut sorted = large::zeroed(tasks.len());
+    for task in tasks {
+        let group = find(&groups, ranks[task as usize]).expect("it was counted");
+        sorted[groups[group].1 as usize] = task;
+        groups[group].1 += 1;
+    }
+    sorted
 }
 
 /// A schedule in the making. Tasks are known by their numbers.
@@ -227,12 +259,7 @@ impl List {
             let (kind, place) = self.arrival(task);
             large::push(&mut arrivals[kind], place);
         }
-        // There may be many of them, and sorting them once is cheaper than a heap. They are in the order of arrival, and many have the
-        // same rank.
-        self.queues = arrivals.map(|mut arrivals| {
-            arrivals.sort_by_key(|place| (place >> 64) as u64);
-            MostlySorted::of_sorted(arrivals)
-        });
+        self.queues = arrivals.map(MostlySorted::of_sorted);
         let mut now = 0;
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
@@ -385,6 +412,17 @@ mod tests {
     use super::*;
     use crate::graph::Producers;
     use crate::workload;
+
+    #[test]
+    fn sources_are_sorted_by_rank_however_many_ranks_there_are() {
+        for n_ranks in [1, 5, 1_000] {
+            let ranks: Vec<u64> = (0..3_000_u64).map(|task| task.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).collect();
+            let ranks: Vec<u64> = ranks.iter().map(|rank| rank % n_ranks).collect();
+            let mut sorted: Vec<u32> = (0..3_000).collect();
+            sorted.sort_by_key(|&task| Reverse(ranks[task as usize]));
+            assert_eq!(by_rank((0..3_000).collect(), &ranks), sorted);
+        }
+    }
 
     #[test]
     fn its_ranks_are_those_of_predictive() {

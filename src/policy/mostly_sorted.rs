@@ -15,7 +15,7 @@ pub(super) struct MostlySorted<T> {
 }
 
 /// How many of the last values of the row may be larger than a value that goes into it.
-const NEAR: usize = 32;
+const NEAR: usize = 16;
 
 impl<T: Ord> Default for MostlySorted<T> {
     fn default() -> MostlySorted<T> {
@@ -50,15 +50,20 @@ impl<T: Ord + Default> MostlySorted<T> {
         self.row.reserve(1);
     }
 
-    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap.
+    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap. Mostly it is
+    /// very near, so that the places are looked at one by one.
     #[inline(never)]
     fn push_late(&mut self, value: T) {
-        let begin = self.row.len().saturating_sub(NEAR).max(self.gone);
-        let place = begin + self.row[begin..].partition_point(|other| *other <= value);
-        if place == begin && begin > self.gone {
+        let mut place = self.row.len();
+        let begin = place.saturating_sub(NEAR).max(self.gone);
+        if begin > self.gone && value < self.row[begin] {
             self.rest.push(Reverse(value));
-        } else {
-            self.row.insert(place, value);
+            return;
+        }
+        self.row.push(value);
+        while place > begin && self.row[place] < self.row[place - 1] {
+            self.row.swap(place, place - 1);
+            place -= 1;
         }
     }
 
@@ -163,7 +168,8 @@ mod tests {
                     assert_eq!((queue.first().copied(), queue.pop()), (known.first().copied(), known.pop_first()));
                 }
                 if seed >> 60 == 8 {
-                    let gone = known.iter().nth((seed >> 32) as usize % known.len()).copied().expect("it is below the length");
+                    let gone =
+                        known.iter().nth((seed >> 32) as usize % known.len()).copied().expect("it is below the length");
                     queue.remove(&gone);
                     known.remove(&gone);
                 }

@@ -174,8 +174,10 @@ impl Flow {
     }
 
     /// Schedules the oldest READY task of a node, whatever holds it back.
+    #[inline]
     pub fn schedule_node(&mut self, index: u32, now: u64) {
-        if self.is_open && !self.nodes[index as usize].is(Flag::Paused) {
+        let node = &self.nodes[index as usize];
+        if self.is_open && !node.held.is_empty() && !node.is(Flag::Paused) {
             self.schedule_oldest(index, now, false);
         }
     }

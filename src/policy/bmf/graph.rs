@@ -329,7 +329,9 @@ impl NodeGraph {
             }
             let first = end - self.nodes[to as usize].left as usize;
             for place in (first..end).rev() {
-                self.foresee(place, by_node);
+                if !by_node.is_empty() {
+                    self.foresee(place, by_node);
+                }
                 let task = by_node.get(place).map_or(place, |&task| task as usize);
                 self.find_inlets(task, to, begin, &mut fed);
             }
@@ -394,7 +396,7 @@ impl NodeGraph {
     /// Fetches the streams that the packets of a task will wait in.
     #[inline]
     pub fn foresee_packets(&self, task: u32) {
-        const FEW: usize = 4;
+        const FEW: usize = 3;
         let first = self.tasks[task as usize].outlet as usize;
         // Where they end is not looked at: that may still be on its way.
         for outlet in self.outlets.iter().skip(first).take(FEW) {

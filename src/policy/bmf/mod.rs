@@ -96,7 +96,7 @@ impl Bmf {
     }
 
     /// Cancels what is not needed any more.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: u64) {
         if self.force_close.is_some() {
             self.cancel_useless(now);

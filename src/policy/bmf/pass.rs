@@ -93,7 +93,7 @@ impl Passes {
     }
 
     /// A node has become able, or is not any more.
-    #[inline]
+    #[inline(always)]
     pub fn changed(&mut self, node: u32, is_able: bool) {
         let place = self.place(node);
         if is_able {
