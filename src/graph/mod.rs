@@ -358,10 +358,10 @@ fn read_tasks<N: Number>(
     machine: &Machine,
     mut show: impl FnMut(&Orchestrator, u32, &[N]),
 ) -> Result<Symbols, RunError> {
+    /// So many producers are looked through, whether they come in order or not.
+    const FEW: usize = 3;
     let (mut reader, mut depth, mut repeats) = (reader(workload, machine)?, 0, Repeats::default());
     check_number(reader.source().n_tasks().unwrap_or(0));
-    /// So many are looked through at once, because nothing tells whether they come in order.
-    const FEW: usize = 3;
     let mut found = Vec::new();
     loop {
         found.clear();

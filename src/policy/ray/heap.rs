@@ -101,6 +101,7 @@ mod tests {
     use super::Heap;
 
     /// Not comparable, so that only time and order can decide.
+    #[derive(Default)]
     struct Opaque(u64);
 
     #[test]
