@@ -29,8 +29,8 @@ pub(super) struct Flow {
     pub queues: Queues,
     pub record: Record,
     n_scheduled: u32,
-    /// Nodes closed by the last calls.
-    pub closed: Vec<u32>,
+    /// Nodes closed by the last calls, if sources are cut off then.
+    pub closed: Option<Vec<u32>>,
     /// Tasks neither processed nor cancelled.
     pub left: u64,
     /// READY tasks not scheduled.
@@ -97,7 +97,7 @@ impl Flow {
             queues,
             record,
             n_scheduled: 0,
-            closed: Vec::new(),
+            closed: config.force_close.then(Vec::new),
             left: shape.tasks.len() as u64,
             held: 0,
             last_schedule: 0,
@@ -320,7 +320,9 @@ impl Flow {
             if let Some(record) = self.records.get_mut(index as usize) {
                 record.closed_at = Some(now);
             }
-            self.closed.push(index);
+            if let Some(closed) = &mut self.closed {
+                closed.push(index);
+            }
         }
         is_over
     }

@@ -463,7 +463,7 @@ impl NodeGraph {
             total - node.left
         });
         let first: Vec<u32> = begin.collect();
-        let mut tasks = vec![0; self.tasks.len()];
+        let mut tasks = large::zeroed(self.tasks.len());
         for (task, member) in self.tasks.iter().enumerate() {
             tasks[(first[member.node as usize] + member.place - 1) as usize] = task as u32;
         }

@@ -105,7 +105,7 @@ impl Bmf {
 
     /// Sources are cut off when every node behind them has closed.
     fn cancel_useless(&mut self, now: u64) {
-        while let Some(closed) = self.flow.closed.pop() {
+        while let Some(closed) = self.flow.closed.as_mut().and_then(Vec::pop) {
             let (begin, end) = self.flow.shape.live[closed as usize];
             for place in begin..end {
                 let upstream = self.flow.shape.upstream[place as usize];

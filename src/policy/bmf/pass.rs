@@ -69,6 +69,7 @@ impl Passes {
         let (places, n_ordered) = shape.places();
         let mut bounds = Vec::new();
         if !places.is_empty() {
+            large::reserve(&mut bounds, shape.upstream.len());
             for node in (0..n_nodes as u32).rev() {
                 let mut bound = 0;
                 bounds.extend(shape.upstream[shape.streams_into(node)].iter().map(|&node| {
