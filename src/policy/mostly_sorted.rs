@@ -60,11 +60,10 @@ impl<T: Ord + Default> MostlySorted<T> {
             self.rest.push(Reverse(value));
             return;
         }
-        self.row.push(value);
-        while place > begin && self.row[place] < self.row[place - 1] {
-            self.row.swap(place, place - 1);
+        while place > begin && value < self.row[place - 1] {
             place -= 1;
         }
+        self.row.insert(place, value);
     }
 
     /// The smallest value.
