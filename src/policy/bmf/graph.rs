@@ -7,6 +7,7 @@ use super::node::Node;
 use super::read::{Names, Program, Sketch, name_nodes};
 use super::record::LISTED;
 use super::route::Router;
+use super::sorting;
 use crate::config::{ConfigError, Machine};
 use crate::engine::RunError;
 use crate::graph::Adjacency;
@@ -265,7 +266,7 @@ impl NodeGraph {
             return (Vec::new(), n_nodes);
         }
         if !self.levels.is_empty() {
-            return (sorted_places(std::mem::take(&mut self.levels)), n_nodes);
+            return (sorting::places(std::mem::take(&mut self.levels)), n_nodes);
         }
         let downstream = self.downstream();
         let mut left: Vec<u32> = (0..n_nodes).map(|node| self.streams_into(node).len() as u32).collect();
@@ -338,7 +339,7 @@ impl NodeGraph {
             end = first;
             let upstream = &mut self.upstream[begin as usize..];
             if !upstream.is_sorted() {
-                sort(upstream, &mut marks);
+                sorting::sort(upstream, &mut marks);
             }
             if to == 0 || upstream.last() != Some(&(to - 1)) {
                 self.spines.push(to);
@@ -469,41 +470,4 @@ impl NodeGraph {
         }
         tasks
     }
-}
-
-/// Sorts different numbers. Many that are near each other are marked in a row of bits, which is `marks`, all 0 before and after.
-fn sort(numbers: &mut [u32], marks: &mut Vec<u64>) {
-    const WORD: u32 = u64::BITS;
-    let first = numbers.iter().min().map_or(0, |least| least / WORD);
-    let n_words = (numbers.iter().max().map_or(0, |most| most / WORD) - first + 1) as usize;
-    if n_words > 2 * numbers.len() {
-        return numbers.sort_unstable();
-    }
-    marks.resize(n_words.max(marks.len()), 0);
-    numbers.iter().for_each(|number| marks[(number / WORD - first) as usize] |= 1 << (number % WORD));
-    let mut places = numbers.iter_mut();
-    for (word, begin) in marks[..n_words].iter_mut().zip((first..).map(|word| word * WORD)) {
-        while *word != 0 {
-            if let Some(place) = places.next() {
-                *place = begin + word.trailing_zeros();
-            }
-            *word &= *word - 1;
-        }
-    }
-}
-
-/// The place of each in the ascending order of these numbers, of equals the first one first.
-fn sorted_places(mut numbers: Vec<u32>) -> Vec<u32> {
-    let most = numbers.iter().max().map_or(0, |&most| most as usize);
-    let mut first = vec![0_u32; most + 2];
-    numbers.iter().for_each(|&number| first[number as usize + 1] += 1);
-    for number in 0..=most {
-        first[number + 1] += first[number];
-    }
-    for number in &mut numbers {
-        let place = &mut first[*number as usize];
-        *number = *place;
-        *place += 1;
-    }
-    numbers
 }

@@ -20,6 +20,7 @@ mod record;
 mod route;
 pub mod safe_queue;
 pub mod scheduler_queue;
+mod sorting;
 pub mod stream;
 pub mod timestamp;
 
