@@ -48,6 +48,20 @@ pub(crate) fn push_expecting<T>(list: &mut Vec<T>, value: T, expected: impl FnOn
     list.push(value);
 }
 
+/// Appends some values to a list that will have about so many.
+#[inline(always)]
+pub(crate) fn extend_expecting<T>(
+    list: &mut Vec<T>,
+    values: impl ExactSizeIterator<Item = T>,
+    expected: impl FnOnce() -> usize,
+) {
+    if list.capacity() - list.len() < values.len() {
+        let more = if list.is_empty() { expected() } else { list.len() };
+        grow(list, more.max(values.len()));
+    }
+    list.extend(values);
+}
+
 /// An empty list with room for so many values.
 pub(crate) fn with_capacity<T>(count: usize) -> Vec<T> {
     let mut list = Vec::new();

@@ -85,19 +85,19 @@ fn plan(workload: &dyn Workload, machine: &Machine) -> Result<Plan, RunError> {
         Ok(plan) => return Ok(plan),
         Err(outline) => outline,
     };
-    let n_tasks = outline.n_tasks();
+    let (n_tasks, n_edges) = (outline.n_tasks(), outline.n_edges());
     let mut roomy = machine.clone();
     roomy.limits = Limits {
         window: (n_tasks as u64).next_power_of_two(),
         heap: 1 << 60,
-        deps: outline.n_edges() as u64,
+        deps: n_edges as u64,
         tensors: u64::MAX,
         ready: u64::MAX,
         rings: 1,
         spare: 0,
     };
     let mut recorder = Recorder::default();
-    let policy = Ordered::new(Predictive::new(outline.ranks()), &roomy);
+    let policy = Ordered::new(Predictive::new(outline.into_ranks()), &roomy);
     let report = simulate_under(&WithoutControls(workload), &roomy, policy, &mut recorder)?;
     Ok(Plan::new(&recorder.blocks(), n_tasks, report.makespan))
 }

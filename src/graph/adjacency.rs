@@ -1,6 +1,6 @@
 //! Which tasks each task is joined to: all lists one after the other in one piece of memory.
 
-use super::n_expected;
+use super::{n_edges_expected, n_expected};
 use crate::config::Machine;
 use crate::error::RunError;
 use crate::id::TaskId;
@@ -66,14 +66,15 @@ impl Producers {
         machine: &Machine,
         mut show: impl FnMut(&Orchestrator, &[u32]),
     ) -> Result<(Producers, Symbols), RunError> {
-        let (mut producers, mut tasks) = (Adjacency::default(), Vec::new());
-        let symbols = super::read(workload, machine, &mut tasks, |orchestrator, _, found| {
+        let mut producers = Adjacency::default();
+        let symbols = super::read(workload, machine, |orchestrator, _, found| {
             if producers.first.len() == 1 {
                 producers.expect(n_expected(orchestrator));
             }
-            show(orchestrator, &found[producers.end_list(found.len())..]);
+            producers.add_list(found, || n_edges_expected(orchestrator));
+            show(orchestrator, found);
         })?;
-        Ok((producers.with(tasks), symbols))
+        Ok((producers.checked(), symbols))
     }
 }
 
@@ -99,18 +100,17 @@ impl<N: Number> Adjacency<N> {
         self.first.push(0);
     }
 
-    /// The next list ends where so many tasks stand in all lists; gives where it begins.
+    /// The next list; `expected` is how many tasks all of them may have.
     #[inline]
-    pub(super) fn end_list(&mut self, n_listed: usize) -> usize {
-        let begin = self.first[self.first.len() - 1];
-        large::push(&mut self.first, n_listed as u32);
-        begin as usize
+    pub(super) fn add_list(&mut self, list: &[N], expected: impl FnOnce() -> usize) {
+        large::extend_expecting(&mut self.tasks, list.iter().copied(), expected);
+        large::push(&mut self.first, self.tasks.len() as u32);
     }
 
-    /// The lists filled in.
-    pub(super) fn with(self, tasks: Vec<N>) -> Adjacency<N> {
-        assert!(u32::try_from(tasks.len()).is_ok(), "so many dependencies take more than all memory");
-        Adjacency { tasks, ..self }
+    /// The lists, if their places are numbers of 32 bits.
+    pub(super) fn checked(self) -> Adjacency<N> {
+        assert!(u32::try_from(self.tasks.len()).is_ok(), "so many dependencies take more than all memory");
+        self
     }
 
     /// Number of tasks that have a list.

@@ -84,12 +84,12 @@ impl Graph {
     /// # Errors
     /// When the program cannot be read or asks for what the machine can never give.
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Graph, RunError> {
-        let (mut tasks, mut producers, mut edges) = (Vec::new(), Adjacency::default(), Vec::new());
-        let symbols = read(workload, machine, &mut edges, |orchestrator, depth, found| {
+        let (mut tasks, mut producers) = (Vec::new(), Adjacency::default());
+        let symbols = read(workload, machine, |orchestrator, depth, found| {
             tasks.push(Task::at_hand(orchestrator, depth));
-            producers.end_list(found.len());
+            producers.add_list(found, || n_edges_expected(orchestrator));
         })?;
-        Ok(Graph { tasks, symbols, producers: producers.with(edges), consumers: OnceLock::new() })
+        Ok(Graph { tasks, symbols, producers: producers.checked(), consumers: OnceLock::new() })
     }
 
     /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
@@ -331,20 +331,16 @@ fn reader(workload: &dyn Workload, machine: &Machine) -> Result<Orchestrator, Ru
     Ok(Orchestrator::new(workload.open()?, Costs::new(&table), &machine))
 }
 
-/// Reads a whole program by the hazards of `machine`, whatever its window. The producers of a task are added to `found`, each once,
-/// before `show` is given the task, with the scopes open. Returns all names.
+/// Reads a whole program by the hazards of `machine`, whatever its window, and shows every task as the orchestrator has it at hand,
+/// with the number of open scopes and its producers, each once. Returns all names.
 pub(crate) fn read<N: Number>(
     workload: &dyn Workload,
     machine: &Machine,
-    found: &mut Vec<N>,
-    show: impl FnMut(&Orchestrator, u32, &mut Vec<N>),
+    show: impl FnMut(&Orchestrator, u32, &[N]),
 ) -> Result<Symbols, RunError> {
     // What is wrong with the program itself comes before what is wrong with it on this machine.
-    read_tasks(workload, machine, found, show).map_err(|error| count_tasks(workload).err().unwrap_or(error))
+    read_tasks(workload, machine, show).map_err(|error| count_tasks(workload).err().unwrap_or(error))
 }
-
-/// Few programs have more dependencies a task.
-const MANY_EDGES: usize = 4;
 
 /// How many tasks to expect of a program, as far as that is known before it is read, and not more than room is made for at once.
 pub(crate) fn n_expected(reader: &Orchestrator) -> usize {
@@ -352,31 +348,41 @@ pub(crate) fn n_expected(reader: &Orchestrator) -> usize {
     reader.source().n_tasks().map_or(0, |n_tasks| n_tasks.min(MOST) as usize)
 }
 
+/// How many dependencies to make room for: few programs have more.
+pub(crate) fn n_edges_expected(reader: &Orchestrator) -> usize {
+    4 * n_expected(reader)
+}
+
 fn read_tasks<N: Number>(
     workload: &dyn Workload,
     machine: &Machine,
-    found: &mut Vec<N>,
-    mut show: impl FnMut(&Orchestrator, u32, &mut Vec<N>),
+    mut show: impl FnMut(&Orchestrator, u32, &[N]),
 ) -> Result<Symbols, RunError> {
+    /// So many producers are looked through, whether they come in order or not.
+    const FEW: usize = 3;
     let (mut reader, mut depth, mut repeats) = (reader(workload, machine)?, 0, Repeats::default());
     check_number(reader.source().n_tasks().unwrap_or(0));
-    let n_tasks = n_expected(&reader);
+    let mut found = Vec::new();
     loop {
-        let (begin, consumer, mut beyond) = (found.len(), reader.next_task(), 0);
+        found.clear();
+        let (consumer, mut beyond) = (reader.next_task(), 0);
         let step = reader.survey(|producer| {
-            // Mostly they come in order, and then none of them comes again.
-            if producer.0 >= beyond {
-                beyond = producer.0 + 1;
-            } else if repeats.is_repeated(&found[begin..], producer, consumer) {
+            if found.len() <= FEW {
+                if found.iter().any(|&other| other == N::of(producer)) {
+                    return;
+                }
+            } else if producer.0 < beyond && repeats.is_repeated(&found, producer, consumer) {
                 return;
             }
-            large::push_expecting(found, N::of(producer), || MANY_EDGES * n_tasks);
+            // Mostly they come in order, and then none of them comes again.
+            beyond = beyond.max(producer.0 + 1);
+            found.push(N::of(producer));
         })?;
         match step {
             Step::Done => break,
             Step::ScopeBegin => depth += 1,
             Step::ScopeEnd => depth -= 1,
-            Step::Submit => show(&reader, depth, found),
+            Step::Submit => show(&reader, depth, &found),
         }
     }
     check_number(reader.next_task().0);

@@ -320,7 +320,7 @@ impl Stage<'_> {
     }
 
     /// Places one block on a certain free worker.
-    #[inline]
+    #[inline(always)]
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
         self.ledger.placed(worker);

@@ -1,45 +1,65 @@
 //! A queue of values that leave in order and mostly come in order.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
+use std::mem::take;
 
 /// The queue: what came in order waits in a row, the rest in a heap.
 #[derive(Clone, Debug)]
 pub(super) struct MostlySorted<T> {
-    row: VecDeque<T>,
+    /// Behind those that are gone.
+    row: Vec<T>,
+    /// How many of the row are gone; nothing if all are, because then it is empty.
+    gone: usize,
     rest: BinaryHeap<Reverse<T>>,
 }
 
+/// How many of the last values of the row may be larger than a value that goes into it.
+const NEAR: usize = 16;
+
 impl<T: Ord> Default for MostlySorted<T> {
     fn default() -> MostlySorted<T> {
-        MostlySorted { row: VecDeque::new(), rest: BinaryHeap::new() }
+        MostlySorted { row: Vec::new(), gone: 0, rest: BinaryHeap::new() }
     }
 }
 
-impl<T: Ord> MostlySorted<T> {
+impl<T: Ord + Default> MostlySorted<T> {
     /// A queue of values that are in order.
     pub fn of_sorted(values: Vec<T>) -> MostlySorted<T> {
-        MostlySorted { row: values.into(), rest: BinaryHeap::new() }
+        MostlySorted { row: values, ..MostlySorted::default() }
     }
 
     #[inline]
     pub fn push(&mut self, value: T) {
-        if self.row.back().is_none_or(|last| *last <= value) {
-            self.row.push_back(value);
+        if self.row.len() == self.row.capacity() {
+            self.make_room();
+        }
+        if self.row.last().is_none_or(|last| *last <= value) {
+            self.row.push(value);
         } else {
             self.push_late(value);
         }
     }
 
-    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap.
+    /// Uses the room of those that are gone if that is worth the moves.
+    #[cold]
+    fn make_room(&mut self) {
+        if 2 * self.gone >= self.row.len() {
+            self.row.drain(..take(&mut self.gone));
+        }
+        self.row.reserve(1);
+    }
+
+    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap. Mostly it is
+    /// very near, so that the places are looked at one by one.
+    #[inline(never)]
     fn push_late(&mut self, value: T) {
-        const NEAR: usize = 16;
-        let begin = self.row.len().saturating_sub(NEAR);
-        if begin > 0 && value < self.row[begin] {
+        let mut place = self.row.len();
+        let begin = place.saturating_sub(NEAR).max(self.gone);
+        if begin > self.gone && value < self.row[begin] {
             self.rest.push(Reverse(value));
             return;
         }
-        let mut place = self.row.len();
         while place > begin && value < self.row[place - 1] {
             place -= 1;
         }
@@ -49,38 +69,65 @@ impl<T: Ord> MostlySorted<T> {
     /// The smallest value.
     #[inline]
     pub fn first(&self) -> Option<&T> {
-        if self.is_first_in_row() { self.row.front() } else { self.rest.peek().map(|Reverse(value)| value) }
+        let rest = self.rest.peek().map(|Reverse(value)| value);
+        match self.row.get(self.gone) {
+            Some(row) if rest.is_none_or(|rest| row <= rest) => Some(row),
+            _ => rest,
+        }
     }
 
     /// A value that is probably the smallest.
     #[inline]
     pub fn likely_first(&self) -> Option<&T> {
-        self.row.front()
+        self.likely(0)
     }
 
     /// A value that probably has so many smaller ones before it.
     #[inline]
     pub fn likely(&self, place: usize) -> Option<&T> {
-        self.row.get(place)
+        self.row.get(self.gone + place)
     }
 
     /// Takes the smallest value out.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        if self.is_first_in_row() { self.row.pop_front() } else { self.rest.pop().map(|Reverse(value)| value) }
+        if !self.rest.is_empty() {
+            return self.pop_either();
+        }
+        self.pop_row()
+    }
+
+    #[inline]
+    fn pop_row(&mut self) -> Option<T> {
+        let first = take(self.row.get_mut(self.gone)?);
+        self.gone += 1;
+        if self.gone == self.row.len() {
+            self.row.clear();
+            self.gone = 0;
+        }
+        Some(first)
+    }
+
+    #[inline(never)]
+    fn pop_either(&mut self) -> Option<T> {
+        match (self.row.get(self.gone), self.rest.peek()) {
+            (Some(row), Some(Reverse(rest))) if row <= rest => self.pop_row(),
+            _ => self.rest.pop().map(|Reverse(value)| value),
+        }
     }
 
     /// Takes a value out, if it is there.
     pub fn remove(&mut self, value: &T) {
-        match self.row.binary_search(value) {
-            Ok(place) => drop(self.row.remove(place)),
-            Err(_) => self.rest.retain(|Reverse(other)| other != value),
-        }
+        let Ok(place) = self.row[self.gone..].binary_search(value) else {
+            return self.rest.retain(|Reverse(other)| other != value);
+        };
+        self.row[self.gone..=self.gone + place].rotate_right(1);
+        self.pop_row();
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.row.len() + self.rest.len()
+        self.row.len() - self.gone + self.rest.len()
     }
 
     #[inline]
@@ -90,23 +137,15 @@ impl<T: Ord> MostlySorted<T> {
 
     /// All values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.row.iter().chain(self.rest.iter().map(|Reverse(value)| value))
+        self.row[self.gone..].iter().chain(self.rest.iter().map(|Reverse(value)| value))
     }
 
     /// Takes all values out, in order.
     pub fn take_sorted(&mut self) -> Vec<T> {
-        let rest = std::mem::take(&mut self.rest);
-        let mut values: Vec<T> = self.row.drain(..).chain(rest.into_iter().map(|Reverse(value)| value)).collect();
+        let mut values = take(&mut self.row).split_off(take(&mut self.gone));
+        values.extend(take(&mut self.rest).into_iter().map(|Reverse(value)| value));
         values.sort();
         values
-    }
-
-    #[inline]
-    fn is_first_in_row(&self) -> bool {
-        match (self.row.front(), self.rest.peek()) {
-            (Some(row), Some(Reverse(rest))) => row <= rest,
-            (_, rest) => rest.is_none(),
-        }
     }
 }
 
@@ -126,6 +165,12 @@ mod tests {
                 known.insert(value);
                 if seed >> 62 == 0 {
                     assert_eq!((queue.first().copied(), queue.pop()), (known.first().copied(), known.pop_first()));
+                }
+                if seed >> 60 == 8 {
+                    let gone =
+                        known.iter().nth((seed >> 32) as usize % known.len()).copied().expect("it is below the length");
+                    queue.remove(&gone);
+                    known.remove(&gone);
                 }
                 assert_eq!((queue.len(), queue.is_empty()), (known.len(), known.is_empty()));
             }

@@ -33,26 +33,27 @@ pub fn rank(path: u64, n_consumers: u32) -> u64 {
     path.min(LONGEST) << CONSUMER_BITS | u64::from(n_consumers).min(MOST_CONSUMERS)
 }
 
-/// The cycles in a rank.
+/// The rank of a task of which every consumer has been noted in `behind`.
 #[inline]
-fn path(rank: u64) -> u64 {
-    rank >> CONSUMER_BITS
+pub(super) fn rank_before(cycles: u64, behind: u64) -> u64 {
+    rank(cycles.saturating_add(behind >> CONSUMER_BITS), (behind & MOST_CONSUMERS) as u32)
+}
+
+/// One more consumer with this rank: the longest path through it, and how many there are.
+#[inline]
+pub(super) fn note_consumer(behind: &mut u64, rank: u64) {
+    let longest = (*behind & !MOST_CONSUMERS).max(rank & !MOST_CONSUMERS);
+    *behind = longest | ((*behind & MOST_CONSUMERS) + 1).min(MOST_CONSUMERS);
 }
 
 /// The rank of every task.
 #[must_use]
 pub fn ranks(producers: &Producers, cycles: impl Fn(usize) -> u64) -> Vec<u64> {
-    // Until a task is reached, its entry is the longest path behind it and how many of its consumers were met.
     let mut ranks: Vec<u64> = large::zeroed(producers.n_tasks());
     for task in (0..ranks.len()).rev() {
-        let n_consumers = ranks[task] & MOST_CONSUMERS;
-        let own = rank(cycles(task).saturating_add(path(ranks[task])), n_consumers as u32);
+        let own = rank_before(cycles(task), ranks[task]);
         ranks[task] = own;
-        for &producer in producers.of(task) {
-            let behind = &mut ranks[producer as usize];
-            let longest = (*behind & !MOST_CONSUMERS).max(own & !MOST_CONSUMERS);
-            *behind = longest | ((*behind & MOST_CONSUMERS) + 1).min(MOST_CONSUMERS);
-        }
+        producers.of(task).iter().for_each(|&producer| note_consumer(&mut ranks[producer as usize], own));
     }
     ranks
 }

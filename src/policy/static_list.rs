@@ -8,11 +8,14 @@ use super::mostly_sorted::MostlySorted;
 use super::{Dropped, Placement, Policy, Pto, QueueBook, QueueLimit, Ready, Stage, Submission};
 use crate::config::Machine;
 use crate::id::TaskId;
-use crate::large;
 use crate::machine::{Crew, WorkerSet};
-use crate::window::{SlotRef, flag};
+use crate::window::{SlotRef, flag, prefetch};
 use serde_json::json;
+use std::slice::from_ref;
 use zerocopy::FromZeros;
+
+/// How many tasks later the one is that is fetched when a task becomes READY.
+const AHEAD: usize = 256;
 
 /// Who runs which block, and in which order.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +81,26 @@ impl Plan {
         Plan { first, parts, crews, n_blocks: blocks.len() as u32, makespan }
     }
 
-    /// The beginning of a plan in which every task is at most one block of one worker.
-    pub(super) fn of_single_blocks(n_tasks: usize) -> Plan {
-        Plan { parts: large::zeroed(n_tasks), ..Plan::default() }
+    /// The beginning of a plan in which every task is one block of one worker. It takes the place of a number that is kept for
+    /// every task until that is added.
+    pub(super) fn instead_of(numbers: Vec<u64>) -> Plan {
+        Plan { parts: numbers.into_iter().map(Part).collect(), ..Plan::default() }
+    }
+
+    /// How many blocks were added.
+    pub(super) fn n_blocks(&self) -> usize {
+        self.n_blocks as usize
+    }
+
+    /// Tasks that will not be added.
+    pub(super) fn leave_out(&mut self, tasks: &[u32]) {
+        tasks.iter().for_each(|&task| self.parts[task as usize] = Part::NONE);
+    }
+
+    /// The number that is kept for a task that is not added yet.
+    #[inline]
+    pub(super) fn number(&self, task: u32) -> u64 {
+        self.parts[task as usize].0
     }
 
     /// The next block to start, the only one of its task.
@@ -90,12 +110,29 @@ impl Plan {
         self.n_blocks += 1;
     }
 
+    /// Fetches what is known of a task, if every task is at most one block of one worker.
+    #[inline]
+    pub(super) fn foresee(&self, task: usize) {
+        if let Some(part) = self.parts.get(task) {
+            prefetch(part);
+        }
+    }
+
+    /// Whether every task is at most one block of one worker.
+    #[inline]
+    fn is_single(&self) -> bool {
+        self.first.is_empty()
+    }
+
     /// Every worker of every block of a task.
     #[inline]
     fn of(&self, task: TaskId) -> &[Part] {
         let index = task.0 as usize;
-        if self.first.is_empty() {
-            return self.parts.get(index..=index).filter(|part| part[0] != Part::NONE).unwrap_or_default();
+        if self.is_single() {
+            return match self.parts.get(index) {
+                Some(part) if *part != Part::NONE => from_ref(part),
+                _ => &[],
+            };
         }
         match self.first.get(index..index + 2) {
             Some(&[from, to]) => &self.parts[from as usize..to as usize],
@@ -106,9 +143,6 @@ impl Plan {
     /// Who runs a block of a worker.
     #[inline]
     fn crew(&self, order: u32, worker: u32) -> Crew {
-        if self.crews.is_empty() {
-            return Crew::one(worker);
-        }
         let shared = self.crews.binary_search_by_key(&order, |&(order, _)| order);
         shared.map_or(Crew::one(worker), |index| self.crews[index].1)
     }
@@ -116,7 +150,7 @@ impl Plan {
 
 /// A block that waits: its place in the order in which blocks start and the slot of its task, packed, because numbers are compared
 /// faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Waiting(u64);
 
 impl Waiting {
@@ -260,7 +294,18 @@ impl StaticList {
         crew.ids().iter().all(|&worker| free.contains(worker) && on_top(worker))
     }
 
-    /// Places what the free workers who are due have on top, in the order in which it is to start. The first two of them are known.
+    /// Places what the free workers who are due have on top, in the order in which it is to start.
+    #[inline]
+    fn place_due(&mut self, stage: &mut Stage<'_>) {
+        let (due, free) = (&self.progress.due, stage.floor().free_workers());
+        let Some(first) = due.first_common(free, 0) else { return };
+        match due.first_common(free, first + 1) {
+            None => self.place_top(self.progress.lanes[first as usize].top.order(), first, stage),
+            Some(second) => self.place_in_order(first, second, stage),
+        }
+    }
+
+    /// The same where the first two of these workers are known.
     fn place_in_order(&mut self, first: u32, second: u32, stage: &mut Stage<'_>) {
         let (mut next, mut due) = (Some(second), std::mem::take(&mut self.scratch));
         let lanes = &self.progress.lanes;
@@ -271,32 +316,37 @@ impl StaticList {
             next = self.progress.due.first_common(stage.floor().free_workers(), worker + 1);
         }
         due.sort_unstable();
-        for block in due.drain(..) {
-            let (order, worker) = ((block >> 32) as u32, block as u32);
-            // It may be gone, handed out with others of its crew or its task.
-            if self.progress.lanes[worker as usize].is_first(order) {
-                self.place_first(worker, stage);
-            }
-        }
+        due.drain(..).for_each(|block| self.place_top((block >> 32) as u32, block as u32, stage));
         self.scratch = due;
     }
 
-    /// Places what a worker who is due has on top, if all that it takes are there.
+    /// Places what a worker who is due had on top.
     #[inline]
-    fn place_first(&mut self, worker: u32, stage: &mut Stage<'_>) {
-        let top = self.progress.lanes[worker as usize].top;
-        let (order, slot) = (top.order(), top.slot());
+    fn place_top(&mut self, order: u32, worker: u32, stage: &mut Stage<'_>) {
+        if self.plan.is_single() {
+            self.place_alone(worker, stage);
+        } else if self.progress.lanes[worker as usize].is_first(order) {
+            // Otherwise it is gone, handed out with others of its crew or its task.
+            self.place_first(order, worker, stage);
+        }
+    }
+
+    /// Places what a worker who is due has on top, if all that it takes are there.
+    #[inline(never)]
+    fn place_first(&mut self, order: u32, worker: u32, stage: &mut Stage<'_>) {
+        let slot = self.progress.lanes[worker as usize].top.slot();
         let crew = self.plan.crew(order, worker);
         if crew.is_one() && !stage.window.slot(slot).job.has(flag::SYNC_START) {
-            self.place_alone(worker, slot, stage);
+            self.place_alone(worker, stage);
         } else {
             self.place_if_assembled(order, crew, slot, stage);
         }
     }
 
     /// Places a block of one worker, who has it on top.
-    #[inline]
-    fn place_alone(&mut self, worker: u32, slot: SlotRef, stage: &mut Stage<'_>) {
+    #[inline(always)]
+    fn place_alone(&mut self, worker: u32, stage: &mut Stage<'_>) {
+        let slot = self.progress.lanes[worker as usize].top.slot();
         if stage.place_on(slot, worker) == Placement::All {
             self.book.leave(stage.window.slot(slot).job.kind());
         }
@@ -358,6 +408,8 @@ impl Policy for StaticList {
 
     #[inline]
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
+        // Most tasks become READY about in their order.
+        self.plan.foresee(ready.task.0 as usize + AHEAD);
         let parts = self.plan.of(ready.task);
         if parts.is_empty() {
             self.n_unplanned += 1;
@@ -383,13 +435,7 @@ impl Policy for StaticList {
 
     #[inline]
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
-        let (due, free) = (&self.progress.due, stage.floor().free_workers());
-        if let Some(worker) = due.first_common(free, 0) {
-            match due.first_common(free, worker + 1) {
-                None => self.place_first(worker, stage),
-                Some(second) => self.place_in_order(worker, second, stage),
-            }
-        }
+        self.place_due(stage);
         if !self.unplanned.is_idle() {
             self.unplanned.dispatch(stage);
         }

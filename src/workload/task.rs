@@ -252,6 +252,13 @@ pub enum ScheduleAt {
     UtcMicros(i64),
 }
 
+impl Default for ScheduleAt {
+    /// At the beginning.
+    fn default() -> ScheduleAt {
+        ScheduleAt::Cycle(0)
+    }
+}
+
 /// Orleans: kinds of work items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WorkItem {

@@ -12,24 +12,25 @@
 use super::choose::NodeTable;
 use super::config::{Config, NodeConfig};
 use super::graph::{Member, NodeGraph, QUEUED, Stream};
-use super::node::{Limits, Node};
+use super::node::{Flag, Limits, Node, Rows};
 use super::pass::Passes;
 use super::queues::{Item, Queues};
 use super::record::{LISTED, NodeRecord, Record};
 use crate::id::TaskId;
-use crate::window::{NONE, SlotRef, prefetch};
+use crate::window::{NONE, SlotRef};
 
 /// All nodes and streams of a run.
 pub(super) struct Flow {
     pub shape: NodeGraph,
     pub nodes: Vec<Node>,
+    rows: Rows,
     /// What the report tells of the nodes it lists.
     pub records: Vec<NodeRecord>,
     pub queues: Queues,
     pub record: Record,
     n_scheduled: u32,
-    /// Nodes closed by the last calls.
-    pub closed: Vec<u32>,
+    /// Nodes closed by the last calls, if sources are cut off then.
+    pub closed: Option<Vec<u32>>,
     /// Tasks neither processed nor cancelled.
     pub left: u64,
     /// READY tasks not scheduled.
@@ -91,11 +92,12 @@ impl Flow {
                 own: (0..own).map(|node| limit(shape.id(node))).collect(),
             },
             nodes: std::mem::take(&mut shape.nodes),
+            rows: Rows::default(),
             records: vec![NodeRecord::default(); n_nodes.min(LISTED)],
             queues,
             record,
             n_scheduled: 0,
-            closed: Vec::new(),
+            closed: config.force_close.then(Vec::new),
             left: shape.tasks.len() as u64,
             held: 0,
             last_schedule: 0,
@@ -121,18 +123,11 @@ impl Flow {
     #[inline]
     pub fn hold(&mut self, task: TaskId, slot: SlotRef, index: u32) {
         let node = &mut self.nodes[index as usize];
-        let is_first = node.held.push(task.0 as u32, slot, &self.shape);
-        // What it consumes is looked at when it is scheduled, and what consumes from it when it is completed, for the first time
-        // since the program was read.
-        let Member { inlet, outlet, .. } = self.shape.tasks[task.0 as usize];
-        if let Some(inlet) = self.shape.inlets.get(inlet as usize) {
-            prefetch(inlet);
-        }
-        if let Some(outlet) = self.shape.outlets.get(outlet as usize) {
-            prefetch(outlet);
-        }
+        let is_first = node.held.push(task.0 as u32, slot, &self.shape, &mut self.rows);
+        self.shape.foresee_edges(task.0 as usize);
+        self.shape.foresee_tasks(task.0 as usize);
         if let Some(record) = self.records.get_mut(index as usize) {
-            record.held_high = record.held_high.max(node.held.len());
+            record.held_high = record.held_high.max(node.held.len(&self.rows));
         }
         self.held += 1;
         if is_first {
@@ -146,8 +141,8 @@ impl Flow {
     fn review(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         let is_able = !node.held.is_empty() && !node.is_held_back(self.limits.of(index));
-        if node.is_able != is_able {
-            node.is_able = is_able;
+        if node.is(Flag::Able) != is_able {
+            node.set(Flag::Able, is_able);
             self.passes.changed(index, is_able);
         }
     }
@@ -179,8 +174,10 @@ impl Flow {
     }
 
     /// Schedules the oldest READY task of a node, whatever holds it back.
+    #[inline]
     pub fn schedule_node(&mut self, index: u32, now: u64) {
-        if self.is_open && !self.nodes[index as usize].is_paused {
+        let node = &self.nodes[index as usize];
+        if self.is_open && !node.held.is_empty() && !node.is(Flag::Paused) {
             self.schedule_oldest(index, now, false);
         }
     }
@@ -188,7 +185,7 @@ impl Flow {
     /// Schedules the READY task with the smallest timestamp and node of all, although it is held back.
     pub fn force(&mut self, now: u64) -> bool {
         let holding = self.holding.all(&self.nodes).iter().copied();
-        let open = holding.filter(|&index| !self.nodes[index as usize].is_paused);
+        let open = holding.filter(|&index| !self.nodes[index as usize].is(Flag::Paused));
         let oldest = open.min_by_key(|&index| {
             let first = self.nodes[index as usize].held.first();
             (first.map(|task| self.shape.timestamp(task)), index)
@@ -198,8 +195,8 @@ impl Flow {
 
     fn schedule_oldest(&mut self, index: u32, now: u64, by_force: bool) -> bool {
         let node = &mut self.nodes[index as usize];
-        let Some((task, slot)) = node.held.pop() else { return false };
-        let queue = node.queue;
+        let Some((task, slot)) = node.held.pop(&mut self.rows) else { return false };
+        let queue = node.queue();
         self.held -= 1;
         node.pending += 1;
         node.unscheduled -= 1;
@@ -269,7 +266,7 @@ impl Flow {
     pub fn cancel(&mut self, task: TaskId, now: u64) {
         let (index, task) = (self.node_of(task), task.0 as u32);
         let node = &mut self.nodes[index as usize];
-        if self.shape.queue(task, node.queue) != NONE {
+        if self.shape.queue(task, node.queue()) != NONE {
             node.unscheduled -= 1;
             self.unqueue_packets(task, index);
         }
@@ -280,7 +277,7 @@ impl Flow {
 
     /// Takes every READY task that waits in a node.
     pub fn take_held(&mut self, index: u32, now: u64) -> Vec<SlotRef> {
-        let held = self.nodes[index as usize].held.take_all();
+        let held = self.nodes[index as usize].held.take_all(&mut self.rows);
         self.held -= held.len();
         self.review(index);
         for &(task, _) in &held {
@@ -303,7 +300,7 @@ impl Flow {
         let (name, id) = (self.shape.names.name(TaskId(node.held.first()?.into())), self.shape.id(index));
         let is_full = |stream: &&Stream| stream.waiting >= self.limits.of(stream.to);
         let cause = match self.shape.streams_out_of(index).find(is_full) {
-            _ if node.is_paused => "the node is paused".to_string(),
+            _ if node.is(Flag::Paused) => "the node is paused".to_string(),
             _ if node.pending >= self.limits.of(index) => {
                 format!("{} tasks of it are pending, the most there can be", node.pending)
             }
@@ -323,8 +320,9 @@ impl Flow {
             if let Some(record) = self.records.get_mut(index as usize) {
                 record.closed_at = Some(now);
             }
-            node.held.give_up_room();
-            self.closed.push(index);
+            if let Some(closed) = &mut self.closed {
+                closed.push(index);
+            }
         }
         is_over
     }

@@ -7,6 +7,7 @@ use super::node::Node;
 use super::read::{Names, Program, Sketch, name_nodes};
 use super::record::LISTED;
 use super::route::Router;
+use super::sorting;
 use crate::config::{ConfigError, Machine};
 use crate::engine::RunError;
 use crate::graph::Adjacency;
@@ -265,7 +266,7 @@ impl NodeGraph {
             return (Vec::new(), n_nodes);
         }
         if !self.levels.is_empty() {
-            return (sorted_places(std::mem::take(&mut self.levels)), n_nodes);
+            return (sorting::places(std::mem::take(&mut self.levels)), n_nodes);
         }
         let downstream = self.downstream();
         let mut left: Vec<u32> = (0..n_nodes).map(|node| self.streams_into(node).len() as u32).collect();
@@ -320,7 +321,7 @@ impl NodeGraph {
         by_end.sort_unstable_by_key(|&(_, to)| to);
         // By node, one more than the last stream out of it.
         let mut fed: Vec<u32> = large::zeroed(self.n_nodes());
-        let mut end = self.tasks.len();
+        let (mut end, mut marks) = (self.tasks.len(), Vec::new());
         self.make_room_for_outlets();
         for to in (0..self.n_nodes() as u32).rev() {
             let begin = self.streams.len() as u32;
@@ -329,14 +330,16 @@ impl NodeGraph {
             }
             let first = end - self.nodes[to as usize].left as usize;
             for place in (first..end).rev() {
-                self.foresee(place, by_node);
+                if !by_node.is_empty() {
+                    self.foresee(place, by_node);
+                }
                 let task = by_node.get(place).map_or(place, |&task| task as usize);
                 self.find_inlets(task, to, begin, &mut fed);
             }
             end = first;
             let upstream = &mut self.upstream[begin as usize..];
             if !upstream.is_sorted() {
-                upstream.sort_unstable();
+                sorting::sort(upstream, &mut marks);
             }
             if to == 0 || upstream.last() != Some(&(to - 1)) {
                 self.spines.push(to);
@@ -368,17 +371,38 @@ impl NodeGraph {
         }
     }
 
+    /// Fetches what a task consumes, looked at when it is scheduled, and what consumes from it, looked at when it is completed: all of
+    /// it for the first time since the program was read.
+    #[inline]
+    pub fn foresee_edges(&self, task: usize) {
+        let Some(&Member { inlet, outlet, .. }) = self.tasks.get(task) else { return };
+        if let Some(inlet) = self.inlets.get(inlet as usize) {
+            prefetch(inlet);
+        }
+        if let Some(outlet) = self.outlets.get(outlet as usize) {
+            prefetch(outlet);
+        }
+    }
+
+    /// A task is READY, and most become so about in their order: fetches those that come a while later.
+    #[inline]
+    pub fn foresee_tasks(&self, task: usize) {
+        const AHEAD: usize = 256;
+        if let Some(member) = self.tasks.get(task + 2 * AHEAD) {
+            prefetch(member);
+        }
+        self.foresee_edges(task + AHEAD);
+    }
+
     /// Fetches the streams that the packets of a task will wait in.
     #[inline]
     pub fn foresee_packets(&self, task: u32) {
-        const FEW: usize = 4;
+        const FEW: usize = 3;
         let first = self.tasks[task as usize].outlet as usize;
-        for outlet in self.outlets.get(first..).unwrap_or_default().iter().take(FEW) {
+        // Where they end is not looked at: that may still be on its way.
+        for outlet in self.outlets.iter().skip(first).take(FEW) {
             if let Some(stream) = self.streams.get(outlet.stream()) {
                 prefetch(stream);
-            }
-            if outlet.is_last() {
-                break;
             }
         }
     }
@@ -386,7 +410,7 @@ impl NodeGraph {
     /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
     #[inline]
     fn find_inlets(&mut self, task: usize, to: u32, begin: u32, fed: &mut [u32]) {
-        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue) != NONE);
+        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue()) != NONE);
         for edge in self.inlets_of(task) {
             let producer = self.inlets[edge] as usize;
             let Member { node: from, outlet: first, .. } = self.tasks[producer];
@@ -440,26 +464,10 @@ impl NodeGraph {
             total - node.left
         });
         let first: Vec<u32> = begin.collect();
-        let mut tasks = vec![0; self.tasks.len()];
+        let mut tasks = large::zeroed(self.tasks.len());
         for (task, member) in self.tasks.iter().enumerate() {
             tasks[(first[member.node as usize] + member.place - 1) as usize] = task as u32;
         }
         tasks
     }
-}
-
-/// The place of each in the ascending order of these numbers, of equals the first one first.
-fn sorted_places(mut numbers: Vec<u32>) -> Vec<u32> {
-    let most = numbers.iter().max().map_or(0, |&most| most as usize);
-    let mut first = vec![0_u32; most + 2];
-    numbers.iter().for_each(|&number| first[number as usize + 1] += 1);
-    for number in 0..=most {
-        first[number + 1] += first[number];
-    }
-    for number in &mut numbers {
-        let place = &mut first[*number as usize];
-        *number = *place;
-        *place += 1;
-    }
-    numbers
 }

@@ -20,6 +20,7 @@ mod record;
 mod route;
 pub mod safe_queue;
 pub mod scheduler_queue;
+mod sorting;
 pub mod stream;
 pub mod timestamp;
 
@@ -35,6 +36,7 @@ use crate::window::SlotRef;
 use crate::workload::{Control, Workload};
 use flow::Flow;
 use graph::NodeGraph;
+use node::Flag;
 use queues::Queues;
 use read::Program;
 use record::Record;
@@ -95,7 +97,7 @@ impl Bmf {
     }
 
     /// Cancels what is not needed any more.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: u64) {
         if self.force_close.is_some() {
             self.cancel_useless(now);
@@ -104,12 +106,12 @@ impl Bmf {
 
     /// Sources are cut off when every node behind them has closed.
     fn cancel_useless(&mut self, now: u64) {
-        while let Some(closed) = self.flow.closed.pop() {
+        while let Some(closed) = self.flow.closed.as_mut().and_then(Vec::pop) {
             let (begin, end) = self.flow.shape.live[closed as usize];
             for place in begin..end {
                 let upstream = self.flow.shape.upstream[place as usize];
-                if self.is_useless(upstream) && !self.flow.nodes[upstream as usize].is_force_closed {
-                    self.flow.nodes[upstream as usize].is_force_closed = true;
+                if self.is_useless(upstream) && !self.flow.nodes[upstream as usize].is(Flag::ForceClosed) {
+                    self.flow.nodes[upstream as usize].set(Flag::ForceClosed, true);
                     for slot in self.flow.take_held(upstream, now) {
                         self.requests.cancel.push((slot, "force close".into()));
                     }
@@ -157,7 +159,7 @@ impl Bmf {
         match control.command.as_str() {
             "add_node" => self.flow.add_node(index, now),
             "remove_node" => self.flow.remove_node(index),
-            "pause_node" | "pause" => self.flow.nodes[index as usize].is_paused = true,
+            "pause_node" | "pause" => self.flow.nodes[index as usize].set(Flag::Paused, true),
             "remove_node_task" => self.remove_queued(id, None, now),
             "clear_task" => self.remove_queued(id, argument("queue").and_then(|queue| u64::try_from(queue).ok()), now),
             other => unreachable!("{other} is not about a node"),
@@ -173,7 +175,8 @@ impl Bmf {
         }
         for index in 0..self.flow.nodes.len() as u32 {
             let is_meant = queue.is_none() && node.is_none_or(|id| id == i64::from(self.flow.shape.id(index)));
-            if is_meant && std::mem::take(&mut self.flow.nodes[index as usize].is_paused) {
+            if is_meant && self.flow.nodes[index as usize].is(Flag::Paused) {
+                self.flow.nodes[index as usize].set(Flag::Paused, false);
                 self.flow.sched_required(index, now);
             }
         }
@@ -197,7 +200,7 @@ impl Policy for Bmf {
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
         let node = self.flow.node_of(ready.task);
-        if self.flow.nodes[node as usize].is_force_closed {
+        if self.flow.nodes[node as usize].is(Flag::ForceClosed) {
             self.requests.cancel.push((ready.slot, "force close".into()));
             self.flow.cancel(ready.task, now);
             return Ok(());

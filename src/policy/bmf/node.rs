@@ -4,7 +4,7 @@ use super::graph::NodeGraph;
 use crate::policy::mostly_sorted::MostlySorted;
 use crate::window::{NONE, SlotRef};
 
-/// A node of the stream graph.
+/// A node of the stream graph: half a cache line.
 #[derive(Default)]
 pub(super) struct Node {
     pub held: Held,
@@ -16,14 +16,19 @@ pub(super) struct Node {
     pub unscheduled: u32,
     /// Tasks neither processed nor cancelled.
     pub left: u32,
-    /// The queue that its tasks go to, or [`NONE`] if they take no worker; nothing if each task has its own.
-    pub queue: u32,
-    /// Whether it could schedule a task if it were asked.
-    pub is_able: bool,
+    queue: [u8; 3],
+    flags: u8,
+}
+
+/// What is true of a node.
+#[derive(Clone, Copy)]
+pub(super) enum Flag {
+    /// It could schedule a task if it were asked.
+    Able = 1,
     /// Nothing of it is scheduled.
-    pub is_paused: bool,
+    Paused = 2,
     /// What it still has is not to run.
-    pub is_force_closed: bool,
+    ForceClosed = 4,
 }
 
 /// How many of its tasks may be pending, and how many packets of another node may wait for a node.
@@ -35,16 +40,26 @@ pub(super) struct Limits {
 }
 
 /// READY tasks of a node that are not scheduled: the smallest timestamp first, then the smallest id.
-/// Most nodes never have more than one, for which nothing is allocated.
+/// Most nodes never have more than one, for which no row is taken.
 pub(super) struct Held {
     /// The first task, or [`NONE`], and its slot.
     task: u32,
     slot: SlotRef,
-    rest: Option<Box<MostlySorted<Waiting>>>,
+    /// The row of the others, or [`NONE`].
+    row: u32,
+}
+
+/// Rows in which tasks wait behind the first ones of their nodes. A node has one only while there are such tasks, so that few of them
+/// are used again and again.
+#[derive(Default)]
+pub(super) struct Rows {
+    rows: Vec<MostlySorted<Waiting>>,
+    /// Those that no node has.
+    free: Vec<u32>,
 }
 
 /// Rank in the node, task and slot, packed, because numbers are compared faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting(u128);
 
 impl Waiting {
@@ -62,10 +77,30 @@ impl Waiting {
 }
 
 impl Node {
+    /// A node whose tasks go to this queue, or take no worker if it is [`NONE`]. There are far fewer than 2^24 workers.
     pub fn new(n_tasks: u32, queue: u32) -> Node {
         // Tasks without a worker are never scheduled.
         let unscheduled = if queue == NONE { 0 } else { n_tasks };
-        Node { unscheduled, left: n_tasks, queue, ..Node::default() }
+        let [a, b, c, _] = queue.to_le_bytes();
+        Node { unscheduled, left: n_tasks, queue: [a, b, c], ..Node::default() }
+    }
+
+    /// The queue that its tasks go to, or [`NONE`] if they take no worker; nothing if each task has its own.
+    #[inline]
+    pub fn queue(&self) -> u32 {
+        let [a, b, c] = self.queue;
+        let queue = u32::from_le_bytes([a, b, c, 0]);
+        if queue == NONE >> 8 { NONE } else { queue }
+    }
+
+    #[inline]
+    pub fn is(&self, flag: Flag) -> bool {
+        self.flags & flag as u8 != 0
+    }
+
+    #[inline]
+    pub fn set(&mut self, flag: Flag, is_true: bool) {
+        self.flags = if is_true { self.flags | flag as u8 } else { self.flags & !(flag as u8) };
     }
 
     /// Whether it has too many tasks pending, or a node behind it too many packets waiting.
@@ -82,9 +117,32 @@ impl Limits {
     }
 }
 
+impl Rows {
+    #[inline]
+    fn push(&mut self, row: &mut u32, waiting: Waiting) {
+        if *row == NONE {
+            *row = self.free.pop().unwrap_or_else(|| {
+                self.rows.push(MostlySorted::default());
+                self.rows.len() as u32 - 1
+            });
+        }
+        self.rows[*row as usize].push(waiting);
+    }
+
+    #[inline]
+    fn pop(&mut self, row: &mut u32) -> Option<Waiting> {
+        let tasks = self.rows.get_mut(*row as usize)?;
+        let first = tasks.pop();
+        if tasks.is_empty() {
+            self.free.push(std::mem::replace(row, NONE));
+        }
+        first
+    }
+}
+
 impl Default for Held {
     fn default() -> Held {
-        Held { task: NONE, slot: 0, rest: None }
+        Held { task: NONE, slot: 0, row: NONE }
     }
 }
 
@@ -94,8 +152,8 @@ impl Held {
         self.task == NONE
     }
 
-    pub fn len(&self) -> u32 {
-        u32::from(!self.is_empty()) + self.rest.as_ref().map_or(0, |rest| rest.len() as u32)
+    pub fn len(&self, rows: &Rows) -> u32 {
+        u32::from(!self.is_empty()) + rows.rows.get(self.row as usize).map_or(0, |row| row.len() as u32)
     }
 
     /// The first task.
@@ -105,35 +163,29 @@ impl Held {
 
     /// Puts a task in; whether it is the only one.
     #[inline]
-    pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph) -> bool {
+    pub fn push(&mut self, task: u32, slot: SlotRef, graph: &NodeGraph, rows: &mut Rows) -> bool {
         if self.is_empty() {
             (self.task, self.slot) = (task, slot);
             return true;
         }
         let (first, new) = (Waiting::new(self.task, self.slot, graph), Waiting::new(task, slot, graph));
-        self.rest.get_or_insert_default().push(first.max(new));
+        rows.push(&mut self.row, first.max(new));
         (self.task, self.slot) = first.min(new).task_and_slot();
         false
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<(u32, SlotRef)> {
+    pub fn pop(&mut self, rows: &mut Rows) -> Option<(u32, SlotRef)> {
         if self.is_empty() {
             return None;
         }
         let first = (self.task, self.slot);
-        let next = self.rest.as_mut().and_then(|rest| rest.pop());
-        (self.task, self.slot) = next.map_or((NONE, 0), Waiting::task_and_slot);
+        (self.task, self.slot) = rows.pop(&mut self.row).map_or((NONE, 0), Waiting::task_and_slot);
         Some(first)
     }
 
-    /// No task comes any more: others can have the memory.
-    pub fn give_up_room(&mut self) {
-        self.rest = None;
-    }
-
     /// Takes all tasks out, in their order.
-    pub fn take_all(&mut self) -> Vec<(u32, SlotRef)> {
-        std::iter::from_fn(|| self.pop()).collect()
+    pub fn take_all(&mut self, rows: &mut Rows) -> Vec<(u32, SlotRef)> {
+        std::iter::from_fn(|| self.pop(rows)).collect()
     }
 }

@@ -5,6 +5,7 @@
 
 use super::flow::Flow;
 use super::graph::NodeGraph;
+use super::node::Flag;
 use crate::large;
 use crate::policy::number_set::NumberSet;
 use zerocopy::FromZeros;
@@ -68,6 +69,7 @@ impl Passes {
         let (places, n_ordered) = shape.places();
         let mut bounds = Vec::new();
         if !places.is_empty() {
+            large::reserve(&mut bounds, shape.upstream.len());
             for node in (0..n_nodes as u32).rev() {
                 let mut bound = 0;
                 bounds.extend(shape.upstream[shape.streams_into(node)].iter().map(|&node| {
@@ -92,7 +94,7 @@ impl Passes {
     }
 
     /// A node has become able, or is not any more.
-    #[inline]
+    #[inline(always)]
     pub fn changed(&mut self, node: u32, is_able: bool) {
         let place = self.place(node);
         if is_able {
@@ -148,7 +150,7 @@ impl Flow {
         if place < first {
             return;
         }
-        let is_only_one = self.passes.able.len() == 1 && self.nodes[index as usize].is_able;
+        let is_only_one = self.passes.able.len() == 1 && self.nodes[index as usize].is(Flag::Able);
         if place == first && place < n_ordered || is_only_one {
             self.schedule_node(index, now);
             return;
@@ -219,10 +221,10 @@ impl Flow {
     #[inline(always)]
     fn leave(&mut self, visit: &Visit, now: u64) {
         let Visit { node, skipped, is_stale, is_clear, .. } = *visit;
-        if self.nodes[node as usize].is_able {
+        if self.nodes[node as usize].is(Flag::Able) {
             self.schedule_node(node, now);
         }
-        let (is_able, passes) = (self.nodes[node as usize].is_able, &mut self.passes);
+        let (is_able, passes) = (self.nodes[node as usize].is(Flag::Able), &mut self.passes);
         let mark = &mut passes.marks[node as usize];
         if is_clear && !is_able {
             // If somebody became able during the pass, this is worth nothing.

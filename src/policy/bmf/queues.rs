@@ -7,7 +7,7 @@ use crate::window::SlotRef;
 use std::cmp::Ordering;
 
 /// A task in a queue, in the order in which it is popped.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Item {
     /// Timestamp, node and order of scheduling, as numbers without a sign, the last two in one. No two are equal.
     timestamp: u64,

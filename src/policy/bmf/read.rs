@@ -4,7 +4,7 @@
 //! dependencies before the task), numbered by first appearance, so that the graph has no cycle.
 
 use super::graph::Member;
-use crate::graph::{self, n_expected};
+use crate::graph::{self, n_edges_expected, n_expected};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::large;
 use crate::orchestrator::Orchestrator;
@@ -72,7 +72,8 @@ impl Names {
 impl Program {
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Program, RunError> {
         let (mut reader, mut producers) = (Reader { is_grouped: true, ..Reader::default() }, Vec::new());
-        let symbols = graph::read(workload, machine, &mut producers, |orchestrator, _, found| {
+        let symbols = graph::read(workload, machine, |orchestrator, _, found: &[u32]| {
+            large::extend_expecting(&mut producers, found.iter().copied(), || n_edges_expected(orchestrator));
             reader.add(orchestrator, found);
         })?;
         assert!(u32::try_from(producers.len()).is_ok(), "so many dependencies take more than all memory");
@@ -147,12 +148,12 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next task, whose producers stand at the end of those found.
+    /// The next task, with its producers.
     #[inline(always)]
     fn add(&mut self, orchestrator: &Orchestrator, found: &[u32]) {
         let (submit, (kind, _)) = (&orchestrator.task, orchestrator.resolved);
         let mut level = 0;
-        for &producer in &found[self.n_edges..] {
+        for &producer in found {
             let member = &mut self.members[producer as usize];
             member.outlet += 1;
             let usual = self.nodes[member.node as usize].level;
@@ -172,7 +173,7 @@ impl Reader {
         let place = self.join(number, level, Demand { kind, is_together: submit.sync_start && submit.blocks > 1 });
         let member = Member { node: number, place, outlet: 0, inlet: self.n_edges as u32 };
         large::push_expecting(&mut self.members, member, || n_expected(orchestrator));
-        self.n_edges = found.len();
+        self.n_edges += found.len();
     }
 
     /// The next task is of a node, which may be a new one; gives its place in it.

@@ -42,13 +42,18 @@ impl Events {
     fn add(&mut self, now: u64, names: &Names, task: TaskId) {
         self.count += 1;
         if self.listed.len() < LISTED {
-            self.list(now, names, task);
+            self.note(now, names, task);
         }
     }
 
     #[cold]
-    fn list(&mut self, now: u64, names: &Names, task: TaskId) {
+    fn note(&mut self, now: u64, names: &Names, task: TaskId) {
         self.listed.push((now, names.name(task)));
+    }
+
+    fn list(&self) -> Vec<Value> {
+        let rows = self.listed.iter();
+        rows.map(|(moment, name)| Value::Array(vec![(*moment).into(), name.as_str().into()])).collect()
     }
 }
 
@@ -70,24 +75,34 @@ impl Record {
     }
 
     pub fn report(&self, bmf: &Bmf) -> Value {
-        json!({
+        let mut report = json!({
             "nodes_declared": self.is_declared,
             "backpressure": if bmf.is_relaxed { "relaxed" } else { "strict" },
             "halt": self.halt,
             "closed_at": self.closed_at,
             "last_schedule_clk": bmf.flow.last_schedule,
-            "admissions": self.admissions.listed,
+            "admissions": null,
             "admissions_count": self.admissions.count,
-            "forced_admissions": self.forced.listed,
+            "forced_admissions": null,
             "forced_admissions_count": self.forced.count,
-            "removed": self.removed.listed,
+            "removed": null,
             "removed_count": self.removed.count,
             "queue_high_water": bmf.flow.queues.high_water(),
             "nodes_count": bmf.flow.nodes.len(),
-            "nodes": nodes(bmf),
+            "nodes": null,
             "streams_count": bmf.flow.shape.streams.len(),
-            "streams": streams(bmf),
-        })
+            "streams": null,
+        });
+        // Lists are put in as they are: the macro would copy them.
+        let lists = [
+            ("admissions", self.admissions.list()),
+            ("forced_admissions", self.forced.list()),
+            ("removed", self.removed.list()),
+            ("nodes", nodes(bmf)),
+            ("streams", streams(bmf)),
+        ];
+        lists.into_iter().for_each(|(key, list)| report[key] = Value::Array(list));
+        report
     }
 }
 
@@ -116,7 +131,7 @@ fn queues(bmf: &Bmf) -> Vec<Vec<u32>> {
     // What takes no worker counts as taking several.
     let listed = |queue: u32| queue.min(bmf.flow.queues.n_workers());
     if shape.queues.is_empty() {
-        return bmf.flow.nodes[..n_listed].iter().map(|node| vec![listed(node.queue)]).collect();
+        return bmf.flow.nodes[..n_listed].iter().map(|node| vec![listed(node.queue())]).collect();
     }
     let mut queues: Vec<Vec<u32>> = vec![Vec::new(); n_listed];
     for (member, &queue) in shape.tasks.iter().zip(&shape.queues) {

@@ -128,7 +128,7 @@ impl Activations {
 
 /// Place of a routine in the scan: highest priority first, then the order of creation. The index of the routine comes last. All
 /// are packed, because numbers are compared faster than fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
 
 impl Key {

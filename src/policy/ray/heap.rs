@@ -11,7 +11,7 @@ pub struct Heap<T> {
 }
 
 /// One item that waits for its time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Entry<T> {
     /// When it is due.
     pub when: u64,
@@ -53,7 +53,7 @@ impl<T> Default for Heap<T> {
     }
 }
 
-impl<T> Heap<T> {
+impl<T: Default> Heap<T> {
     /// Adds an item; gives its place in the order of arrival.
     #[inline]
     pub fn push(&mut self, when: u64, item: T) -> u64 {
@@ -101,6 +101,7 @@ mod tests {
     use super::Heap;
 
     /// Not comparable, so that only time and order can decide.
+    #[derive(Default)]
     struct Opaque(u64);
 
     #[test]

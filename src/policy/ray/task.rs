@@ -5,7 +5,7 @@ use crate::workload::trace::time;
 use serde_json::{Map, Value, json};
 
 /// One call of a source.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Task {
     /// Its identity in logs; not used to find duplicates.
     pub uuid: String,
