@@ -1,6 +1,6 @@
 //! The text form of protocol buffers, as Apollo's `.conf` files have it.
 //!
-//! Fields are `name: value` or `name { … }`; lists stand in brackets; `#` starts a comment; `,` and `;` separate; a field that
+//! Fields are `name: value` or `name { … }`; lists stand in brackets, behind a colon unless they hold messages; `#` starts a comment; `,` and `;` separate; a field that
 //! may repeat is written several times or once with a list. What a field means is decided later, by [`settings`].
 //!
 //! [`settings`]: crate::policy::settings
@@ -65,10 +65,15 @@ impl<'a> Reader<'a> {
         if colon {
             self.take();
         }
-        if !colon && !matches!(self.peek(), Some('{' | '<')) {
+        let next = self.peek();
+        if !colon && !matches!(next, Some('{' | '<' | '[')) {
             return Err(format!("`:` or `{{` is missing after `{name}`"));
         }
         let tree = self.value(name)?.tree;
+        if !colon && next == Some('[') && !holds_messages(&tree) {
+            self.line = line;
+            return Err(format!("`:` is missing after `{name}`; only messages and lists of messages go without it"));
+        }
         Ok((name.to_string(), Node { line, tree }))
     }
 
@@ -107,35 +112,79 @@ impl<'a> Reader<'a> {
 
     /// Texts that follow each other are one.
     fn text(&mut self) -> Result<String, String> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         while let Some(quote @ ('"' | '\'')) = self.peek() {
             self.take();
             loop {
                 let next = self.rest.chars().next().filter(|&next| next != '\n');
                 let Some(next) = next else {
+                    let text = String::from_utf8_lossy(&bytes);
                     return Err(format!("the text \"{text}\" is not closed; end it with {quote} on the same line"));
                 };
                 self.rest = &self.rest[next.len_utf8()..];
                 match next {
                     _ if next == quote => break,
-                    '\\' => text.push(self.escaped()?),
-                    _ => text.push(next),
+                    '\\' => self.escaped(&mut bytes)?,
+                    _ => push(&mut bytes, next),
                 }
             }
         }
-        Ok(text)
+        String::from_utf8(bytes).map_err(|error| {
+            let text = String::from_utf8_lossy(error.as_bytes());
+            format!("the text \"{text}\" is not UTF-8; its escapes must give whole characters")
+        })
     }
 
-    fn escaped(&mut self) -> Result<char, String> {
+    /// What stands behind a backslash: a character by its letter or number, or one byte by its number.
+    fn escaped(&mut self, bytes: &mut Vec<u8>) -> Result<(), String> {
         let next = self.rest.chars().next().unwrap_or('\n');
+        if next.is_digit(8) {
+            let number = self.digits(8, 3);
+            let byte = number.and_then(|number| u8::try_from(number).ok());
+            bytes.push(byte.ok_or("an octal escape is a byte, from \\0 to \\377")?);
+            return Ok(());
+        }
         self.rest = &self.rest[next.len_utf8().min(self.rest.len())..];
         match next {
-            'n' => Ok('\n'),
-            't' => Ok('\t'),
-            'r' => Ok('\r'),
-            '\\' | '"' | '\'' => Ok(next),
-            other => Err(format!("`\\{other}`: unknown escape; the known ones are \\n \\t \\r \\\\ \\\" \\'")),
+            'a' => bytes.push(0x07),
+            'b' => bytes.push(0x08),
+            'f' => bytes.push(0x0c),
+            'n' => bytes.push(b'\n'),
+            'r' => bytes.push(b'\r'),
+            't' => bytes.push(b'\t'),
+            'v' => bytes.push(0x0b),
+            '\\' | '"' | '\'' | '?' => push(bytes, next),
+            'x' | 'X' => match self.digits(16, 2) {
+                Some(byte) => bytes.push(byte as u8),
+                None => return Err(format!("`\\{next}` needs one or two hexadecimal digits, such as \\x67")),
+            },
+            'u' => push(bytes, self.character(next, 4)?),
+            'U' => push(bytes, self.character(next, 8)?),
+            other => {
+                return Err(format!(
+                    "`\\{other}`: unknown escape; the known ones are \\a \\b \\f \\n \\r \\t \\v \\? \\\\ \\\" \\', and numbers \
+                     such as \\147, \\x67 and \\u0067"
+                ));
+            }
         }
+        Ok(())
+    }
+
+    /// The character with a number of so many hexadecimal digits.
+    fn character(&mut self, escape: char, n_digits: usize) -> Result<char, String> {
+        let before = self.rest.len();
+        let number = self.digits(16, n_digits).filter(|_| before - self.rest.len() == n_digits);
+        number.and_then(char::from_u32).ok_or_else(|| {
+            format!("`\\{escape}` needs {n_digits} hexadecimal digits that are the number of a character")
+        })
+    }
+
+    /// The number that the next digits are, at most so many of them.
+    fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
+        let end = self.rest.chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+        let (digits, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        u32::from_str_radix(digits, radix).ok()
     }
 
     /// A number, true or false, or the name of an enum value.
@@ -189,6 +238,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn push(bytes: &mut Vec<u8>, character: char) {
+    bytes.extend(character.encode_utf8(&mut [0; 4]).bytes());
+}
+
+/// Whether a list has nothing but messages, so that the colon before it may be left out.
+fn holds_messages(tree: &Tree) -> bool {
+    matches!(tree, Tree::List(items) if items.iter().all(|item| matches!(item.tree, Tree::Table(_))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +270,44 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_messages_needs_no_colon() {
+        for text in
+            ["g [ { n: 1 }, < n: 2 > ]", "g: [ { n: 1 }, { n: 2 } ]", "g { n: 1 } g { n: 2 }", "g [{n:1}]\ng [{n:2}]"]
+        {
+            let node = parse(text, "a.conf").unwrap_or_else(|error| panic!("{text}: {error}"));
+            let Tree::Table(fields) = &node.tree else { panic!("a file is a table") };
+            let messages: Vec<&Node> = fields
+                .iter()
+                .flat_map(|(_, node)| match &node.tree {
+                    Tree::List(items) => items.iter().collect(),
+                    _ => vec![node],
+                })
+                .collect();
+            let numbers: Vec<_> = messages.iter().map(|node| node.field("n").map(|node| &node.tree)).collect();
+            assert_eq!(numbers, [Some(&Tree::Number(1)), Some(&Tree::Number(2))], "{text}");
+        }
+        assert!(parse("g []", "a.conf").is_ok());
+        assert_eq!(
+            fails("\ng [\n1]"),
+            "a.conf:2: `:` is missing after `g`; only messages and lists of messages go without it"
+        );
+    }
+
+    #[test]
+    fn escapes_are_bytes_and_characters() {
+        let text = r#"a: "\x67\147r\x70\7\0608 \303\xa4 \u00e4\U0001F600 \a\b\f\n\r\t\v\?\\\'\"" '\X41'"#;
+        let node = parse(text, "a.conf").expect("the text is right");
+        let wanted = "ggrp\u{7}08 \u{e4} \u{e4}\u{1F600} \u{7}\u{8}\u{c}\n\r\t\u{b}?\\'\"A";
+        assert_eq!(node.field("a").map(|node| &node.tree), Some(&Tree::Text(wanted.into())));
+        assert_eq!(fails(r#"a: "\400""#), "a.conf:1: an octal escape is a byte, from \\0 to \\377");
+        assert_eq!(fails(r#"a: "\xg""#), "a.conf:1: `\\x` needs one or two hexadecimal digits, such as \\x67");
+        let told = "needs 4 hexadecimal digits that are the number of a character";
+        assert_eq!(fails(r#"a: "\u12""#), format!("a.conf:1: `\\u` {told}"));
+        assert_eq!(fails(r#"a: "\ud800""#), format!("a.conf:1: `\\u` {told}"));
+        assert!(fails(r#"a: "\xff""#).contains("is not UTF-8"));
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         assert_eq!(fails("a {\n b: 1\n"), "a.conf:3: `}` is missing for what line 1 opens");
         assert_eq!(fails("\na 1"), "a.conf:2: `:` or `{` is missing after `a`");
@@ -223,7 +319,8 @@ mod tests {
         assert_eq!(fails("a: %"), "a.conf:1: `%`: not a value for `a`; write a number, a text in quotes or a name");
         assert_eq!(
             fails("a: \"\\q\""),
-            "a.conf:1: `\\q`: unknown escape; the known ones are \\n \\t \\r \\\\ \\\" \\'"
+            "a.conf:1: `\\q`: unknown escape; the known ones are \\a \\b \\f \\n \\r \\t \\v \\? \\\\ \\\" \\', and numbers such \
+             as \\147, \\x67 and \\u0067"
         );
         assert!(fails(&"a{".repeat(100)).contains("more than 64 messages inside each other"));
     }
