@@ -51,10 +51,13 @@ fn failed(report: &Report) -> String {
         vec![format!("Of {}, {} completed; {}.", count(report.tasks, "task"), group(completed), list(&causes))];
     let full = report.high_water.ready_queue_full_events;
     if dropped > 0 && full > 0 {
+        // Only tasks that have a slot can wait, so that this is enough whatever runs once nothing is dropped.
+        let limits = &report.machine.limits;
+        let enough = (limits.window * u64::from(limits.rings)).min(report.tasks);
         sentences.push(format!(
-            "A ready queue was full {}; try --set limits.ready={} or --set rules.on_ready_queue_full=defer.",
-            count(full, "time"),
-            report.machine.limits.ready.saturating_mul(2)
+            "A ready queue was full {}; --set limits.ready={enough} has room for every task that can ever wait, and with --set \
+             rules.on_ready_queue_full=defer none is dropped either.",
+            count(full, "time")
         ));
     }
     if failed > 0 && cancelled > 0 {
@@ -385,9 +388,9 @@ mod tests {
         report.high_water.ready_queue_full_events = 1;
         assert_eq!(
             verdict(&report),
-            "Of 12 tasks, 7 completed; 1 failed, 1 dropped and 3 cancelled. A ready queue was full 1 time; try --set \
-             limits.ready=131072 or --set rules.on_ready_queue_full=defer. What depends on a failed task is cancelled, so \
-             begin with the first failure."
+            "Of 12 tasks, 7 completed; 1 failed, 1 dropped and 3 cancelled. A ready queue was full 1 time; --set \
+             limits.ready=12 has room for every task that can ever wait, and with --set rules.on_ready_queue_full=defer none \
+             is dropped either. What depends on a failed task is cancelled, so begin with the first failure."
         );
     }
 }

@@ -7,7 +7,7 @@ use ptosim::engine::{BlockRow, Observer, run_with, simulate_with};
 use ptosim::id::{TaskId, TaskType};
 use ptosim::machine::Floor;
 use ptosim::policy::{Choice, Name};
-use ptosim::report::{Memory, Operations, Outcome, Report};
+use ptosim::report::{Memory, Operations, Outcome, Report, verdict};
 use ptosim::sync::{Local, Shared};
 use ptosim::window::{Needs, Outcomes, Refusal, Resource, SlotRef, State, Window};
 use ptosim::workload::{Control, Cost, Source, Stdin, Submit, Symbols, Workload, WorkloadError};
@@ -257,6 +257,30 @@ fn pu_11_a_full_ready_queue_defers_or_drops() {
         assert_eq!((report.outcome, report.ended.completed, report.ended.dropped), (Outcome::Failed, 2, 3), "{name}");
         let lost: Vec<_> = report.notes.iter().filter(|note| note.starts_with("[错误] 就绪队列满！任务")).collect();
         assert_eq!(lost.len(), 3, "{name}: {lost:?}");
+    }
+}
+
+#[test]
+fn the_ready_queue_that_a_verdict_advises_drops_nothing() {
+    // What is dropped takes its consumers along: with more room these wait, too.
+    let ops = (0..150).map(|id| if id < 100 { task(10, &[]) } else { task(10, &[id - 100]) }).collect();
+    let program = Program { ops };
+    for (limit, window) in [(2, 1024), (60, 1024), (2, 64)] {
+        let mut machine = vectors(1);
+        (machine.limits.ready, machine.limits.window) = (limit, window);
+        machine.rules.on_ready_queue_full = OnReadyFull::Drop;
+        for name in [Name::Pto, Name::PerWorker, Name::Steal, Name::Predictive, Name::Static, Name::Lifo] {
+            let report = run_with(&program, &machine, &Choice::of(name), &mut ()).expect("it runs");
+            assert!(report.ended.dropped > 0, "{name}");
+            let told = verdict(&report);
+            let advised = told.split_once("limits.ready=").expect("a size").1;
+            let advised: String = advised.chars().take_while(char::is_ascii_digit).collect();
+            let mut roomy = machine.clone();
+            roomy.limits.ready = advised.parse().expect("a number");
+            let report = run_with(&program, &roomy, &Choice::of(name), &mut ()).expect("it runs");
+            assert_eq!((report.ended.completed, report.ended.dropped), (150, 0), "{name}: {told}");
+            assert_eq!(roomy.limits.ready, 150.min(window), "{name}");
+        }
     }
 }
 
