@@ -9,7 +9,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     ptosim::large::keep_apart();
-    match cli::Cli::parse().run() {
+    let ended = match cli::Cli::try_parse() {
+        Ok(cli) => cli.run(),
+        Err(answer) => cli::tell(&answer),
+    };
+    match ended {
         Ok(ending) => ending.into(),
         // The reader of a pipe has seen enough; that is its right.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,

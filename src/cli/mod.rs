@@ -105,6 +105,19 @@ impl Cli {
     }
 }
 
+/// Prints what the arguments ask for themselves, help or the version; ends the program when they are wrong.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn tell(answer: &clap::Error) -> Result<Ending, Failure> {
+    if answer.use_stderr() {
+        answer.exit();
+    }
+    let printed = answer.print().and_then(|()| std::io::stdout().flush());
+    printed.map_err(|source| Output::error("standard output", source))?;
+    Ok(Ending::Good)
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {

@@ -83,6 +83,24 @@ fn a_full_disk_behind_standard_output_is_an_error() {
     assert!(message.starts_with("error: cannot write standard output: No space left"), "{message}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_and_version_that_cannot_be_written_end_with_2() {
+    for call in ["--help", "-h", "help", "run --help", "help run", "--version", "-V"] {
+        let full = File::options().write(true).open("/dev/full").expect("every Linux has it");
+        let mut command = Command::new(cargo_bin("ptosim"));
+        let output = command.args(call.split(' ')).stdout(full).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2), "{call}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.starts_with("error: cannot write standard output: No space left"), "{call}: {message}");
+        let mut command = Command::new(cargo_bin("ptosim"));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = command.args(call.split(' ')).stdout(writer).output().expect("the program starts");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()), "{call}");
+    }
+}
+
 #[test]
 fn a_reader_that_has_gone_is_no_reason_to_complain() {
     let mut command = Command::new(cargo_bin("ptosim"));
