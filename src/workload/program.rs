@@ -13,6 +13,8 @@ pub struct Program {
 #[derive(Default, Debug)]
 pub(super) struct Content {
     pub name: String,
+    /// The file it was read from, for messages.
+    pub origin: Option<String>,
     pub operations: Vec<Operation>,
     /// The data of every submission, in order.
     pub tasks: Vec<Submit>,
@@ -37,6 +39,7 @@ impl Program {
             ..Content::default()
         };
         let mut source = workload.open()?;
+        content.origin = source.origin().map(str::to_owned);
         let mut task = Submit::default();
         while let Some(operation) = source.next(&mut task)? {
             content.operations.push(operation);
@@ -121,6 +124,10 @@ impl Source for Replay {
 
     fn buffers(&self) -> &Symbols {
         &self.content.buffers
+    }
+
+    fn origin(&self) -> Option<&str> {
+        self.content.origin.as_deref()
     }
 
     fn has_lines(&self) -> bool {

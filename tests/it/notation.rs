@@ -30,9 +30,12 @@ impl Ran {
         self.report.as_ref().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The error.
+    /// The error, in which the trace is called `case`.
     pub fn error(&self) -> String {
-        self.report.as_ref().expect_err("the run must not succeed").to_string()
+        let error = self.report.as_ref().expect_err("the run must not succeed").to_string();
+        let (file, told) = error.split_once(':').expect("it begins with the file");
+        assert!(file.starts_with(&*std::env::temp_dir().to_string_lossy()), "{error}");
+        format!("case:{told}")
     }
 }
 

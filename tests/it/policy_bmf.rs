@@ -214,7 +214,7 @@ fn special_timestamps_come_last() {
     let text = format!("e:5{{n=0 ts={eof}}} i:5{{n=1 ts={source}}} x:5{{n=2 ts=99}}");
     assert_eq!(told(&json!({"policy": "bmf"}), "1any", &text, &[]).schedule(), "x@w0[0,5) e@w0[5,10) i@w0[10,15)");
     let message = error(&json!({"policy": "bmf"}), &machine("1any"), "a:5{n=0 ts=-1}");
-    assert!(message.starts_with("line 2: task a: timestamp -1 means that there is none"), "{message}");
+    assert!(message.contains(".jsonl:2: task a: timestamp -1 means that there is none"), "{message}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn typed_groups_take_workers_of_their_types() {
     assert_eq!(ran.schedule(), "c@1[0,10) v@2[0,10) w@3[0,10) x@4[0,10) y@1[10,20)");
     let only_cubes = "policy = 'classic'\nclassic_conf.groups = [ { name = 'a', processor_num = 2 }, { name = 'b', processor_num = 3 } ]\n";
     let error = under(only_cubes, &machine, "ok:10{on=CUBE} v:10").error();
-    assert_eq!(error, "line 3: task 1 `v`: `a` has no VECTOR or ANY processor to run it; give it one or move the task");
+    assert_eq!(error, "case:3: task 1 `v`: `a` has no VECTOR or ANY processor to run it; give it one or move the task");
 }
 
 #[test]
@@ -278,13 +278,13 @@ fn repeated_names_are_routines_of_their_own_unless_forbidden() {
     assert_eq!(ran.schedule(), "k@0[0,10) k@1[0,10) k@0[15,25)");
     assert_eq!(ran.ok().policy_report["repeated_names"], 1, "the third comes when the others are gone");
     let error = under("unique_names = true\n", &any(2), program).error();
-    assert_eq!(error, "line 3: task 1 `k`: a task called `k` is still alive, and unique_names asks for one at a time");
+    assert_eq!(error, "case:3: task 1 `k`: a task called `k` is still alive, and unique_names asks for one at a time");
 }
 
 #[test]
 fn an_unknown_group_is_an_error_with_the_nearest_one() {
     let error = under(TWO_GROUPS, &any(3), "a:10{grp=g11}").error();
-    assert_eq!(error, "line 2: task 0 `a`: no processor serves group `g11`; did you mean `g1`?");
+    assert_eq!(error, "case:2: task 0 `a`: no processor serves group `g11`; did you mean `g1`?");
     let conf =
         "classic_conf.groups = [ { name = 'g', processor_num = 1, tasks = [ { name = 'A', group_name = 'x' } ] } ]\n";
     assert_eq!(refused(conf, &any(1)), "scheduler_conf: task `A`: no processor serves group `x`; the groups are g");

@@ -128,7 +128,7 @@ fn a_bare_task_with_an_activation_is_an_invalid_operation() {
     let error = under("", &any(1), "ok:10{kind=task} bad:10{kind=task act=A}").error();
     assert_eq!(
         error,
-        "line 3: task 1 `bad`: InvalidOperation: a work item of kind `task` cannot be queued to context `A`; use invoke, \
+        "case:3: task 1 `bad`: InvalidOperation: a work item of kind `task` cannot be queued to context `A`; use invoke, \
          request, response, closure or resume"
     );
     let child = under("", &any(1), "p:10{act=A} c:10{par=p kind=task}");
@@ -146,11 +146,11 @@ fn strict_contexts_must_be_registered() {
     let error = under(settings, &any(1), "a:10{act=plyer}").error();
     assert_eq!(
         error,
-        "line 2: task 0 `a`: InvalidSchedulingContext: context `plyer` is not registered, and strict_contexts is set; add \
+        "case:2: task 0 `a`: InvalidSchedulingContext: context `plyer` is not registered, and strict_contexts is set; add \
          it to `contexts`, or did you mean `player`?"
     );
     let null = under("forbid_null_context = true\n", &any(1), "j:0{on=NONE} a:10").error();
-    assert_eq!(null, "line 3: task 1 `a`: has no context, and forbid_null_context asks for one; set `activation`");
+    assert_eq!(null, "case:3: task 1 `a`: has no context, and forbid_null_context asks for one; set `activation`");
 }
 
 #[test]

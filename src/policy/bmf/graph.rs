@@ -136,8 +136,8 @@ impl NodeGraph {
             names: std::mem::take(&mut program.names),
             warnings: Vec::new(),
         };
-        if let Some((task, line)) = program.refused {
-            return Err(graph.refuse(task, line, program.members[task.0 as usize].node));
+        if let Some((task, place)) = &program.refused {
+            return Err(graph.refuse(*task, place, program.members[task.0 as usize].node));
         }
         let mut router = Router::new(config, is_declared, machine);
         graph.route(&program, &mut router)?;
@@ -175,11 +175,10 @@ impl NodeGraph {
     }
 
     /// The error for a task that has the timestamp of none.
-    fn refuse(&self, task: TaskId, line: Option<u64>, node: u32) -> RunError {
-        let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+    fn refuse(&self, task: TaskId, place: &str, node: u32) -> RunError {
         let (name, id) = (self.names.name(task), self.id(node));
         RunError::Task(format!(
-            "{line}task {name}: timestamp -1 means that there is none, and policy bmf refuses it; leave it out to number \
+            "{place}task {name}: timestamp -1 means that there is none, and policy bmf refuses it; leave it out to number \
              the tasks of node {id} in order"
         ))
     }

@@ -28,8 +28,8 @@ pub(super) struct Program {
     pub demands: Vec<Demand>,
     /// By task, as far as the trace gives any.
     pub timestamps: Vec<Option<i64>>,
-    /// The first task with the timestamp -1, which no task may have, and its line.
-    pub refused: Option<(TaskId, Option<u64>)>,
+    /// The first task with the timestamp -1, which no task may have, and where it stands, as the beginning of a message.
+    pub refused: Option<(TaskId, String)>,
     pub names: Names,
     /// Whether the tasks of every node follow each other.
     pub is_grouped: bool,
@@ -143,7 +143,7 @@ struct Reader {
     levels: Vec<u32>,
     demands: Vec<Demand>,
     timestamps: Vec<Option<i64>>,
-    refused: Option<(TaskId, Option<u64>)>,
+    refused: Option<(TaskId, String)>,
     names: Vec<Option<Symbol>>,
 }
 
@@ -163,7 +163,7 @@ impl Reader {
         let number = match &submit.policy {
             None => self.derived.number(submit.kernel, level, self.nodes.len()),
             Some(fields) => {
-                self.note_timestamp(fields.timestamp, orchestrator.line());
+                self.note_timestamp(fields.timestamp, orchestrator);
                 match fields.node {
                     None => self.derived.number(submit.kernel, level, self.nodes.len()),
                     Some(id) => self.number(id),
@@ -206,10 +206,10 @@ impl Reader {
     }
 
     /// The timestamp that the trace gives the next task.
-    fn note_timestamp(&mut self, timestamp: Option<i64>, line: Option<u64>) {
+    fn note_timestamp(&mut self, timestamp: Option<i64>, orchestrator: &Orchestrator) {
         set(&mut self.timestamps, self.members.len(), timestamp);
         if timestamp == Some(super::timestamp::UNSET) && self.refused.is_none() {
-            self.refused = Some((TaskId(self.members.len() as u64), line));
+            self.refused = Some((TaskId(self.members.len() as u64), orchestrator.place()));
         }
     }
 

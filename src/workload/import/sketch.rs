@@ -193,6 +193,7 @@ impl Sketch {
         }
         operations.resize(operations.len() + self.tasks.len(), Operation::Submit);
         let content = Content {
+            origin: None,
             name: self.name,
             operations,
             tasks: self.tasks,
