@@ -135,6 +135,12 @@ impl WorkerSet {
         self.first(from, |index| self.words[index] & other.words[index])
     }
 
+    /// The same for a set in which 0 is worker 64 × `offset` of the other.
+    #[inline]
+    pub fn first_common_behind(&self, offset: u32, other: &WorkerSet, from: u32) -> Option<u32> {
+        self.first(from, |index| self.words[index] & other.words[index + offset as usize])
+    }
+
     /// The first worker from `from` on that is in this set but not in the other.
     #[inline]
     pub fn first_without(&self, other: &WorkerSet, from: u32) -> Option<u32> {

@@ -483,3 +483,11 @@ fn a_snapshot_tells_what_every_processor_does() {
     assert_eq!(snapshot(&rows, 2, 0), "0:E:0, 1:D:0, timestamp: 0");
     assert_eq!(snapshot(&rows, 2, 40), "0:idle, 1:idle, timestamp: 40");
 }
+
+#[test]
+fn many_pinned_processors_take_memory_by_their_number_and_not_by_its_square() {
+    let conf = Conf { default_proc_num: Some(200_000), ..Conf::default() };
+    // Sets of all workers for each of them would take more than 50 GB.
+    let policy = Cyber::choreography(conf, &any(400_000)).expect("so many workers are allowed");
+    assert_eq!(policy.layout().n_pinned, 200_000);
+}

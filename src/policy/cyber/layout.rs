@@ -9,7 +9,7 @@ use super::conf::{ChoreographyTask, Conf, DEFAULT_GROUP_NAME, DEFAULT_PROC_NUM, 
 use super::cpuset::{Class, affinity, parse_cpuset};
 use crate::config::{ConfigError, Machine};
 use crate::id::{TaskType, WorkerType};
-use crate::machine::{WorkerSet, own_type};
+use crate::machine::own_type;
 use crate::nearest::nearest;
 use serde::Serialize;
 
@@ -22,6 +22,8 @@ pub struct Layout {
     pub n_pinned: u32,
     /// Whether the configuration, not the machine, decides which workers serve which home.
     pub is_explicit: bool,
+    /// The type of each worker.
+    pub kinds: Vec<WorkerType>,
     /// The home that each worker serves, if any.
     pub home_of: Vec<Option<u32>>,
     /// In order of home and number.
@@ -37,8 +39,6 @@ pub struct Home {
     pub name: String,
     /// Workers that serve it.
     pub workers: Vec<u32>,
-    /// The same by worker type.
-    pub sets: [WorkerSet; 5],
     /// Worker types that serve it.
     kinds: [bool; 5],
 }
@@ -93,7 +93,7 @@ impl Layout {
             Mode::Choreography => builder.choreography(conf),
         }
         .map_err(|message| ConfigError::Setting(format!("scheduler_conf: {message}")))?;
-        Ok(builder.layout)
+        Ok(Layout { kinds: builder.kinds, ..builder.layout })
     }
 
     /// Processors of the pool, or of the first group.
@@ -125,6 +125,7 @@ impl<'a> Builder<'a> {
             homes: Vec::new(),
             n_pinned: 0,
             is_explicit: true,
+            kinds: Vec::new(),
             home_of,
             processors: Vec::new(),
             notes: Vec::new(),
@@ -341,9 +342,7 @@ impl<'a> Builder<'a> {
                 sched: Class::new(threads.policy, threads.prio),
             });
         }
-        let mut sets = WorkerType::ALL.map(|_| WorkerSet::new(self.kinds.len()));
-        workers.iter().for_each(|&worker| sets[self.kinds[worker as usize] as usize].insert(worker));
-        self.layout.homes.push(Home { name: name.into(), workers, sets, kinds });
+        self.layout.homes.push(Home { name: name.into(), workers, kinds });
         Ok(())
     }
 }

@@ -129,7 +129,7 @@ impl Cyber {
             conf,
             counts: Counts { activations: vec![0; homes.len()], ..Counts::default() },
             is_undivided: layout.homes.len() == 1 && layout.home_of.iter().all(Option::is_some),
-            idle: layout.homes.iter().map(idle_workers).collect(),
+            idle: layout.homes.iter().map(|home| idle_workers(home, &layout.kinds)).collect(),
             waiting: Vec::new(),
             scratch: Vec::new(),
             layout,
@@ -243,8 +243,11 @@ impl Cyber {
 }
 
 /// The workers of a home by type, none of them known to be free.
-fn idle_workers(home: &Home) -> Vec<(WorkerType, Idle)> {
-    let of_type = |kind: WorkerType| (kind, Idle::new(home.sets[kind as usize].clone()));
+fn idle_workers(home: &Home, kinds: &[WorkerType]) -> Vec<(WorkerType, Idle)> {
+    let of_type = |kind: WorkerType| {
+        let workers = home.workers.iter().copied().filter(move |&worker| kinds[worker as usize] == kind);
+        (kind, Idle::new(workers))
+    };
     WorkerType::ALL.into_iter().filter(|&kind| home.has(kind)).map(of_type).collect()
 }
 
