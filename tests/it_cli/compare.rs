@@ -232,6 +232,8 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     let pinned = |processor: i32| {
         format!(
             "[scheduler_conf]\npolicy = \"choreography\"\n[scheduler_conf.choreography_conf]\nchoreography_processor_num = 2\n\
+    let told = refused("cyber_classic", "p.toml", &group("workers = [2, 0, 1, 0]"));
+    assert!(told.contains("p.toml: scheduler_conf: group `g`: worker 0 stands in its list twice; keep one"), "{told}");
              tasks = [{{ name = \"A\", processor = {processor} }}]\n"
         )
     };

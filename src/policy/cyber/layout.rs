@@ -180,6 +180,9 @@ impl<'a> Builder<'a> {
                 group.name
             ));
         }
+        if let Some(worker) = group.workers.as_deref().and_then(first_repeated) {
+            return Err(format!("group `{}`: worker {worker} stands in its list twice; keep one", group.name));
+        }
         let listed = group.workers.as_ref().map(Vec::len);
         let number = listed.or(typed.or(group.processor_num).map(|number| number as usize));
         match number {
@@ -345,6 +348,13 @@ impl<'a> Builder<'a> {
         self.layout.homes.push(Home { name: name.into(), workers, kinds });
         Ok(())
     }
+}
+
+/// The smallest number that a list has more than once.
+fn first_repeated(ids: &[u32]) -> Option<u32> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// A task may name the group it stands in; one that no processor serves is a mistake.
