@@ -109,7 +109,7 @@ impl Args {
                     continue;
                 }
                 let choice = Choice { name, config: config.clone() };
-                runs.push(Run { machine: self.machine.fit(machine.clone(), &choice), choice, is_named });
+                runs.push(Run { machine: self.machine.fit(machine.clone(), &choice)?, choice, is_named });
             }
         }
         Ok(runs)

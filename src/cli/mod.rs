@@ -204,12 +204,13 @@ impl MachineArgs {
     }
 
     /// The machine for a policy: if nothing was said about workers but the policy's settings count some, it has those.
-    fn fit(&self, machine: Machine, choice: &Choice) -> Machine {
+    fn fit(&self, machine: Machine, choice: &Choice) -> Result<Machine, ConfigError> {
         let is_told = self.machine.is_some() || self.settings.iter().any(|setting| setting.starts_with("workers."));
-        match choice.workers() {
-            Some(workers) if !is_told => Machine { workers, ..machine },
-            _ => machine,
-        }
+        let counted = if is_told { None } else { choice.workers()? };
+        Ok(match counted {
+            Some(workers) => Machine { workers, ..machine },
+            None => machine,
+        })
     }
 }
 

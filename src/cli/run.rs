@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
     args.check_files(&machine)?;
     let choice = args.policy.load(&machine)?;
-    let machine = args.machine.fit(machine, &choice);
+    let machine = args.machine.fit(machine, &choice)?;
     choice.check(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let mut outputs = Outputs::open(args, workload.as_ref(), &machine)?;

@@ -17,3 +17,4 @@ pub use machine::{
     ScopeHold, Wake, WorkerCosts, Workers,
 };
 pub use places::Places;
+pub use validate::MOST_WORKERS;

@@ -1,9 +1,9 @@
-//! Where the settings of a machine were made, so that a message about one names its line.
+//! Where settings were made, so that a message about one names its line.
 
 use super::machine::{ConfigError, Machine};
 use std::collections::BTreeMap;
 
-/// The lines of a machine file and what was set after it was read.
+/// The lines of a file of settings and what was set after it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// Name of the file.
@@ -12,7 +12,7 @@ pub struct Places {
     lines: BTreeMap<String, Option<usize>>,
 }
 
-/// Where a value was written makes no difference between machines.
+/// Where a value was written makes no difference between settings.
 impl PartialEq for Places {
     fn eq(&self, _: &Places) -> bool {
         true
@@ -21,12 +21,12 @@ impl PartialEq for Places {
 
 impl Places {
     /// Of a file that says nothing yet.
-    pub(super) fn of_file(origin: &str) -> Places {
+    pub(crate) fn of_file(origin: &str) -> Places {
         Places { origin: origin.to_owned(), lines: BTreeMap::new() }
     }
 
     /// A key or a table stands in this line of the file.
-    pub(super) fn stands(&mut self, key: &str, line: usize) {
+    pub(crate) fn stands(&mut self, key: &str, line: usize) {
         self.lines.insert(key.to_owned(), Some(line));
     }
 
@@ -37,7 +37,7 @@ impl Places {
 
     /// `message` about these keys, behind file and line of the first of them that stands there, or else of its table. What
     /// was set later is no mistake of the file; the message names the key.
-    fn locate(&self, keys: &[&str], message: String) -> String {
+    pub(crate) fn locate(&self, keys: &[&str], message: String) -> String {
         let line_of = |key: &str| self.lines.get(key).copied();
         let table_of = |key: &str| line_of(key.split('.').next().unwrap_or(key));
         if keys.iter().any(|key| line_of(key) == Some(None)) {

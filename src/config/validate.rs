@@ -3,7 +3,7 @@
 use super::machine::{ConfigError, Limits, Machine, Workers};
 
 /// More workers than any device has; keeps a slip of the finger from filling the host's memory.
-const MOST_WORKERS: u64 = 1 << 20;
+pub const MOST_WORKERS: u64 = 1 << 20;
 /// More threads than any scheduler has; reports give each a line.
 const MOST_THREADS: u32 = 1 << 16;
 /// Rings are told apart by the bits of a word.

@@ -48,7 +48,10 @@ pub fn simulate_with(
             simulate_under(workload, machine, policy, observer)
         }
         Name::Bmf => {
-            let policy = Bmf::new(&choice.config.bmf, workload, machine)?;
+            let policy = Bmf::new(&choice.config.bmf, workload, machine).map_err(|error| match error {
+                RunError::Config(error) => RunError::Config(choice.config.name_file(error)),
+                error => error,
+            })?;
             simulate_under(workload, machine, policy, observer)
         }
         Name::Ray => {

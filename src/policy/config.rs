@@ -121,12 +121,15 @@ impl Config {
             }
         }
         settings::check(&document, TABLES, origin)?;
-        let Plain { bmf, ray } = toml::from_str(text).map_err(|error| {
+        let Plain { mut bmf, ray } = toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start).min(text.len());
             let line = text[..offset].matches('\n').count() + 1;
             let told = explain_value(text, error.span(), error.message()).unwrap_or_else(|| explain(error.message()));
             ConfigError::Setting(format!("{origin}:{line}: {told}"))
         })?;
+        if let Some(table) = document.field("bmf") {
+            bmf.note_places(table, origin);
+        }
         let scheduler_conf = cyber::Conf::from_toml(text, origin)?;
         let mut policy = policy_table(&document, origin)?;
         if scheduler_conf.policy.is_some() {
@@ -145,7 +148,7 @@ impl Config {
     }
 
     /// A mistake in the settings with the file they come from, unless it is named already.
-    pub(super) fn name_file(&self, error: ConfigError) -> ConfigError {
+    pub(crate) fn name_file(&self, error: ConfigError) -> ConfigError {
         match (error, &self.origin) {
             (ConfigError::Setting(message), Some(origin)) if !message.starts_with(origin.as_str()) => {
                 ConfigError::Setting(format!("{origin}: {message}"))
@@ -244,7 +247,7 @@ mod tests {
         let told = refused("[bmf]\nnodes = { 0 = { scheduler = \"one\" } }\n");
         assert_eq!(told, "p.toml:2: `scheduler` = \"one\": must be a whole number from 0 to 4294967295");
         let told = refused("[bmf.nodes.0]\nqueue_length_limit = 0\n");
-        assert!(told.starts_with("p.toml: bmf.nodes.0.queue_length_limit = 0: "), "{told}");
+        assert!(told.starts_with("p.toml:2: bmf.nodes.0.queue_length_limit = 0: "), "{told}");
     }
 
     #[test]

@@ -135,18 +135,22 @@ impl Choice {
     }
 
     /// The workers that the settings of the policy count themselves: processors of Cyber, queues of BMF.
-    #[must_use]
-    pub fn workers(&self) -> Option<Workers> {
+    ///
+    /// # Errors
+    /// When these are more than a machine may have.
+    pub fn workers(&self) -> Result<Option<Workers>, ConfigError> {
         let mode = match self.name {
             Name::CyberClassic => Mode::Classic,
             Name::CyberChoreography => Mode::Choreography,
             Name::Bmf if !self.config.bmf.nodes.is_empty() => {
-                return Some(Workers { any: self.config.bmf.n_queues(), ..Workers::default() });
+                let checked = self.config.bmf.validate().map_err(|error| self.config.name_file(error));
+                return checked.map(|()| Some(Workers { any: self.config.bmf.n_queues(), ..Workers::default() }));
             }
-            _ => return None,
+            _ => return Ok(None),
         };
         let conf = &self.config.scheduler_conf;
-        conf.counts_processors(mode).then(|| conf.workers(mode))
+        let counted = conf.counts_processors(mode).then(|| conf.workers(mode)).transpose();
+        counted.map_err(|error| self.config.name_file(error))
     }
 
     /// Checks everything about the settings that can be known without a workload.

@@ -3,7 +3,7 @@
 //! TOML files and Apollo's text-proto files give the same [`Node`]s. [`check`] names every mistake with file, line, value
 //! and remedy, and hands on plain JSON, from which the configuration types are filled.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, MOST_WORKERS};
 use crate::nearest::nearest;
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
@@ -48,6 +48,8 @@ pub enum Kind {
     Text,
     /// A number from 0.
     Count,
+    /// How many workers: a number from 0 to the most that a machine may have.
+    Workers,
     /// A number that may be negative.
     Integer,
     /// True or false.
@@ -170,11 +172,11 @@ fn field_value(field: &Field, node: &Node) -> Result<Value, Mistake> {
     let wrong = |wanted: &str| Err((node.line, format!("`{}` = {}: must be {wanted}", field.name, shown(node))));
     match (field.kind, &node.tree) {
         (Kind::Text | Kind::Span, Tree::Text(text)) => Ok(json!(text)),
-        (Kind::Count | Kind::Span | Kind::Integer, Tree::Number(number))
-            if *number >= 0 || !matches!(field.kind, Kind::Count) =>
-        {
-            Ok(json!(number))
+        (Kind::Count | Kind::Workers, Tree::Number(..0)) => wrong("a whole number from 0"),
+        (Kind::Workers, Tree::Number(number)) if number.unsigned_abs() > MOST_WORKERS => {
+            wrong(&format!("at most {MOST_WORKERS}; lower {}", field.name))
         }
+        (Kind::Count | Kind::Workers | Kind::Span | Kind::Integer, Tree::Number(number)) => Ok(json!(number)),
         (Kind::Flag, Tree::Flag(flag)) => Ok(json!(flag)),
         (Kind::Texts, Tree::List(list)) => {
             list_value(list, |item| field_value(&Field { kind: Kind::Text, ..*field }, item))
@@ -187,7 +189,7 @@ fn field_value(field: &Field, node: &Node) -> Result<Value, Mistake> {
         (Kind::Table(fields), _) => table_value(node, fields),
         (Kind::Ignored, _) => Ok(Value::Null),
         (Kind::Text, _) => wrong("a text in quotes"),
-        (Kind::Count, _) => wrong("a whole number from 0"),
+        (Kind::Count | Kind::Workers, _) => wrong("a whole number from 0"),
         (Kind::Integer, _) => wrong("a whole number"),
         (Kind::Flag, _) => wrong("true or false"),
         (Kind::Span, _) => wrong("cycles as a whole number, or a text such as \"100ms\""),

@@ -226,14 +226,17 @@ fn a_configuration_that_cannot_work_is_refused_with_a_remedy() {
     assert!(told.contains("p.toml: scheduler_conf: "), "{told}");
     assert!(told.contains("cpuset \"5-3\": `5-3` runs backwards; write 3-5"), "{told}");
     let told = refused("cyber_classic", "p.toml", &group("processor_num = 5000000000"));
-    assert!(told.contains("p.toml:3: scheduler_conf: `processor_num`: invalid value: integer `5000000000`"), "{told}");
+    assert!(
+        told.contains("p.toml:3: `processor_num` = 5000000000: must be at most 1048576; lower processor_num"),
+        "{told}"
+    );
     let told = refused("cyber_classic", "p.toml", &group("workers = [0, 7]"));
     assert!(told.contains('7') && told.contains("4 workers"), "{told}");
+    let told = refused("cyber_classic", "p.toml", &group("workers = [2, 0, 1, 0]"));
+    assert!(told.contains("p.toml: scheduler_conf: group `g`: worker 0 stands in its list twice; keep one"), "{told}");
     let pinned = |processor: i32| {
         format!(
             "[scheduler_conf]\npolicy = \"choreography\"\n[scheduler_conf.choreography_conf]\nchoreography_processor_num = 2\n\
-    let told = refused("cyber_classic", "p.toml", &group("workers = [2, 0, 1, 0]"));
-    assert!(told.contains("p.toml: scheduler_conf: group `g`: worker 0 stands in its list twice; keep one"), "{told}");
              tasks = [{{ name = \"A\", processor = {processor} }}]\n"
         )
     };
@@ -319,4 +322,158 @@ fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
     assert_eq!(ended.code, 2, "{ended:?}");
     assert!(ended.stderr.contains("the groups have 3 processors, but machine `ideal` has 72 workers"), "{ended:?}");
     assert_eq!(call("--set workers.cube=0 --set workers.vector=3").code, 0);
+}
+
+#[test]
+fn settings_that_count_more_workers_than_a_machine_may_have_are_refused() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), "workload = \"x.jsonl\"\npolicy_config = \"p.toml\"\n")
+        .expect("room on the disk");
+    let group = |line: &str| format!("[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\n{line}\n");
+    let refuses = |config: &str, calls: &[&str], told: &str| {
+        fs::write(folder.path().join("p.toml"), config).expect("room on the disk");
+        for call in calls {
+            let ended = in_folder(folder.path(), call, "");
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{call}: {config}: {ended:?}");
+            assert!(ended.stderr.starts_with(&format!("error: {told}")), "{call}: {config}: {}", ended.stderr);
+        }
+    };
+    let commands = [
+        "run x.jsonl --policy-config p.toml",
+        "run x.jsonl --policy-config p.toml --policy cyber_classic --machine ideal",
+        "compare x.jsonl --policy-config p.toml",
+        "size x.jsonl --policy-config p.toml",
+        "sweep s.toml",
+    ];
+    for (setting, name, value) in [
+        ("processor_num = 4294967295", "processor_num", "4294967295"),
+        ("processor_num = 200000000", "processor_num", "200000000"),
+        ("processors = { ANY = 4294967295 }", "ANY", "4294967295"),
+        ("processors = { CUBE = 1, ANY = 4294967295 }", "ANY", "4294967295"),
+    ] {
+        let told = format!("p.toml:3: `{name}` = {value}: must be at most 1048576; lower {name}\n");
+        refuses(&group(setting), &commands, &told);
+    }
+    let told = "p.toml:2: `default_proc_num` = 4294967295: must be at most 1048576; lower default_proc_num\n";
+    for policy in ["classic", "choreography"] {
+        let config = format!("[scheduler_conf]\ndefault_proc_num = 4294967295\npolicy = \"{policy}\"\n");
+        refuses(&config, &commands, told);
+    }
+    for name in ["choreography_processor_num", "pool_processor_num"] {
+        let config = format!("[scheduler_conf.choreography_conf]\n{name} = 1048577\n");
+        refuses(&config, &commands, &format!("p.toml:2: `{name}` = 1048577: must be at most 1048576; lower {name}\n"));
+    }
+    let conf = "scheduler_conf { classic_conf {\n groups { name: \"g\" processor_num: 4294967295 } } }\n";
+    fs::write(folder.path().join("p.conf"), conf).expect("room on the disk");
+    let told = "p.conf:2: `processor_num` = 4294967295: must be at most 1048576; lower processor_num\n";
+    refuses("", &["run x.jsonl --policy-config p.conf", "compare x.jsonl --policy-config p.conf"], told);
+    // Each is possible, but not all of them together.
+    let bare = ["run x.jsonl --policy-config p.toml --policy cyber_classic", "compare x.jsonl --policy-config p.toml"];
+    let several = group("processor_num = 600000") + &group("processors = { CUBE = 600000 }").replace("\"g\"", "\"h\"");
+    let told = "p.toml: scheduler_conf: the groups have 1200000 processors: must be at most 1048576; lower the number of group `h`";
+    refuses(&several, &bare, told);
+    let bare = bare.map(|call| call.replace("classic", "choreography"));
+    let bare: Vec<&str> = bare.iter().map(String::as_str).collect();
+    for (settings, numbers, culprit) in [
+        ("default_proc_num = 600000", "600000 choreography and 600000 pool", "default_proc_num"),
+        (
+            "choreography_conf = { choreography_processor_num = 1048576, pool_processor_num = 7 }",
+            "1048576 choreography and 7 pool",
+            "choreography_processor_num",
+        ),
+    ] {
+        let told = format!("p.toml: scheduler_conf: {numbers} processors: must be at most 1048576; lower {culprit}\n");
+        refuses(&format!("[scheduler_conf]\n{settings}\n"), &bare, &told);
+    }
+}
+
+#[test]
+fn queues_of_bmf_are_at_most_as_many_as_workers() {
+    let folder = folder();
+    let calls = [
+        "run x.jsonl --policy-config p.toml --policy bmf",
+        "run x.jsonl --policy-config p.toml --policy bmf --machine ideal",
+        "compare x.jsonl --policy-config p.toml",
+        "size x.jsonl --policy-config p.toml --policy bmf",
+    ];
+    let node = "bmf.nodes.0.scheduler";
+    for (config, key, value, most, line) in [
+        ("[bmf.nodes.0]\nscheduler = 4294967295\n", node, "4294967295", 1_048_575, 2),
+        ("[bmf.nodes.0]\nscheduler = 4294967294\n", node, "4294967294", 1_048_575, 2),
+        ("[bmf.nodes.0]\nscheduler = 1048576\n", node, "1048576", 1_048_575, 2),
+        (
+            "[bmf.nodes.0]\nscheduler = 0\n[bmf]\nscheduler_count = 4294967295\n",
+            "bmf.scheduler_count",
+            "4294967295",
+            1_048_576,
+            4,
+        ),
+    ] {
+        fs::write(folder.path().join("p.toml"), config).expect("room on the disk");
+        for call in calls {
+            let ended = in_folder(folder.path(), call, "");
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{call}: {config}: {ended:?}");
+            let told = format!(
+                "p.toml:{line}: {key} = {value}: must be at most {most}, because a queue is a worker; lower {key}"
+            );
+            assert!(ended.stderr.contains(&told), "{call}: {config}: {}", ended.stderr);
+        }
+    }
+    for (graph, told) in [
+        (
+            r#"{"nodes":[{"id":0,"scheduler":5000000000}]}"#,
+            "g.json: nodes[0]: scheduler 5000000000: must be at most 1048576",
+        ),
+        (
+            r#"{"nodes":[{"id":0,"scheduler":2000000}]}"#,
+            "g.json: bmf.nodes.0.scheduler = 2000000: must be at most 1048575",
+        ),
+        (
+            r#"{"nodes":[{"id":0}],"option":{"scheduler_count":2000000}}"#,
+            "g.json: bmf.scheduler_count = 2000000: must be at most 1048576",
+        ),
+    ] {
+        fs::write(folder.path().join("g.json"), graph).expect("room on the disk");
+        let ended = in_folder(folder.path(), "run x.jsonl --policy-config g.json", "");
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{graph}: {ended:?}");
+        assert!(ended.stderr.contains(told), "{graph}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_a_policy_refuses_names_its_file() {
+    let folder = folder();
+    let header = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1}\n";
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("room on the disk");
+    write("t.jsonl", &format!("{header}{{\"op\":\"submit\",\"name\":\"a\",\"cycles\":1,\"timestamp\":-1}}\n"));
+    write("g.jsonl", &format!("{header}{{\"op\":\"submit\",\"name\":\"a\",\"cycles\":1,\"group\":\"nowhere\"}}\n"));
+    write("n.jsonl", &format!("{header}{{\"op\":\"submit\",\"name\":\"a\",\"cycles\":1,\"node\":0}}\n"));
+    write("p.toml", "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 2\n");
+    write("n.toml", "[bmf]\ntime_out = 9\n[bmf.nodes.0]\nqueue_length_limit = 3\nscheduler = 99\n");
+    write("g.json", "{\"nodes\":[{\"id\":0,\"scheduler\":99}]}");
+    for (call, told) in [
+        ("run t.jsonl --policy bmf", "error: t.jsonl:2: task a: timestamp -1"),
+        ("compare t.jsonl --policies bmf", "error: policy bmf: t.jsonl:2: task a: timestamp -1"),
+        ("run g.jsonl --policy-config p.toml --policy cyber_classic", "error: g.jsonl:2: task 0 `a`: "),
+        (
+            "compare g.jsonl --policy-config p.toml --policies cyber_classic",
+            "error: policy cyber_classic: g.jsonl:2: task 0 `a`: ",
+        ),
+        (
+            "run n.jsonl --policy bmf --policy-config n.toml -m ideal",
+            "error: n.toml:5: bmf.nodes.0.scheduler = 99: queue 99",
+        ),
+        (
+            "compare n.jsonl --policies bmf --policy-config n.toml -m ideal",
+            "error: n.toml:5: bmf.nodes.0.scheduler = 99: ",
+        ),
+        (
+            "run n.jsonl --policy-config g.json -m ideal",
+            "error: g.json: bmf.nodes.0.scheduler = 99: queue 99 is worker 99",
+        ),
+    ] {
+        let ended = in_folder(folder.path(), call, "");
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{call}: {ended:?}");
+        assert!(ended.stderr.starts_with(told), "{call}: {}", ended.stderr);
+    }
 }

@@ -1,6 +1,7 @@
 //! Settings of the policy: the `[bmf]` table of a policy file, or a graph of BMF itself in its own JSON.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, MOST_WORKERS, Places};
+use crate::policy::settings::{Node, Tree};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,9 @@ pub struct Config {
     /// Edges of the node graph declared beside those that follow from dependencies.
     #[serde(skip)]
     pub streams: BTreeSet<(i32, i32)>,
+    /// Where these settings were made.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// A `[bmf.nodes.N]` table.
@@ -85,7 +89,8 @@ impl Config {
             let id = i32::try_from(id).map_err(|_| wrong(format!("nodes[{index}]: id {id}: must be below 2^31")))?;
             let mut settings = NodeConfig::default();
             if let Some(queue) = number(&node["scheduler"], "scheduler")? {
-                settings.scheduler = u32::try_from(queue).unwrap_or(u32::MAX);
+                settings.scheduler =
+                    in_range(queue, "scheduler").map_err(|told| wrong(format!("nodes[{index}]: {told}")))?;
             }
             for place in [&node["meta_info"], &node["option"], node] {
                 settings.queue_length_limit =
@@ -101,7 +106,7 @@ impl Config {
         config.streams = readers.iter().filter_map(edge).filter(|(from, to)| from != to).collect();
         let option = &graph["option"];
         let count = whole(&option["scheduler_count"], "scheduler_count").map_err(wrong)?;
-        config.scheduler_count = count.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        config.scheduler_count = count.map(|count| in_range(count, "scheduler_count")).transpose().map_err(wrong)?;
         if let Some(seconds) = option["time_out"].as_f64() {
             config.time_out = (seconds * 1e6 * clock_mhz as f64) as u64;
         }
@@ -113,15 +118,46 @@ impl Config {
     /// # Errors
     /// The first setting that cannot be used.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.scheduler_count == Some(0) {
-            return Err(ConfigError::Setting("bmf.scheduler_count = 0: must be at least 1".into()));
+        match self.scheduler_count {
+            Some(0) => {
+                return Err(self.refuse(&["bmf.scheduler_count"], "bmf.scheduler_count = 0: must be at least 1"));
+            }
+            Some(count) => self.check_queues("bmf.scheduler_count", count.into(), u64::from(count))?,
+            None => {
+                if let Some((id, node)) = self.nodes.iter().max_by_key(|(_, node)| node.scheduler) {
+                    let queue = u64::from(node.scheduler);
+                    self.check_queues(&format!("bmf.nodes.{id}.scheduler"), queue, queue + 1)?;
+                }
+            }
         }
         match self.nodes.iter().find(|(_, node)| node.queue_length_limit == 0) {
-            Some((id, _)) => Err(ConfigError::Setting(format!(
-                "bmf.nodes.{id}.queue_length_limit = 0: the node could never be scheduled; try 1"
-            ))),
+            Some((id, _)) => {
+                let key = format!("bmf.nodes.{id}.queue_length_limit");
+                Err(self.refuse(&[&key], &format!("{key} = 0: the node could never be scheduled; try 1")))
+            }
             None => Ok(()),
         }
+    }
+
+    /// Refuses a setting that asks for more queues than a machine may have workers.
+    fn check_queues(&self, key: &str, value: u64, n_queues: u64) -> Result<(), ConfigError> {
+        if n_queues <= MOST_WORKERS {
+            return Ok(());
+        }
+        let most = MOST_WORKERS - (n_queues - value);
+        let told = format!("{key} = {value}: must be at most {most}, because a queue is a worker; lower {key}");
+        Err(self.refuse(&[key], &told))
+    }
+
+    /// The error that says what is wrong with these settings, with the line of the first if it is known.
+    pub(super) fn refuse(&self, keys: &[&str], message: &str) -> ConfigError {
+        ConfigError::Setting(self.places.locate(keys, message.to_owned()))
+    }
+
+    /// Notes the lines of a `[bmf]` table of a file, for messages.
+    pub fn note_places(&mut self, table: &Node, origin: &str) {
+        self.places = Places::of_file(origin);
+        note_lines(&mut self.places, "bmf", table);
     }
 
     /// Number of queues.
@@ -158,12 +194,25 @@ impl Config {
     }
 }
 
+/// The line of a table and of everything in it.
+fn note_lines(places: &mut Places, key: &str, node: &Node) {
+    places.stands(key, node.line);
+    if let Tree::Table(fields) = &node.tree {
+        fields.iter().for_each(|(name, node)| note_lines(places, &format!("{key}.{name}"), node));
+    }
+}
+
 /// A whole number that may be absent.
 fn whole(value: &Value, key: &str) -> Result<Option<u64>, String> {
     if value.is_null() {
         return Ok(None);
     }
     value.as_u64().map(Some).ok_or_else(|| format!("{key} {value}: must be a whole number from 0"))
+}
+
+/// A number of queues or of one of them.
+fn in_range(number: u64, key: &str) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("{key} {number}: must be at most {MOST_WORKERS}; lower {key}"))
 }
 
 /// Names of streams; a name may stand behind a label and a colon.

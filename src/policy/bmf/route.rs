@@ -103,20 +103,27 @@ impl<'a> Router<'a> {
         let queue = self.config.queue_of(node);
         let Some(&worker) = self.workers.get(queue as usize) else {
             let workers = self.workers.len();
-            return Err(ConfigError::Setting(format!(
+            let told = format!(
                 "bmf.nodes.{node}.scheduler = {queue}: queue {queue} is worker {queue}, and the machine has {workers} workers; \
                  use a queue below {workers}"
-            )));
+            );
+            return Err(self.refuse(node, &told));
         };
         if fits(worker, kind) {
             return Ok(queue);
         }
         let remedy =
             self.candidates(kind).next().map_or_else(String::new, |queue| format!("; try scheduler = {queue}"));
-        Err(ConfigError::Setting(format!(
+        let told = format!(
             "bmf.nodes.{node}.scheduler = {queue}: queue {queue} is a {worker} worker and cannot run the {kind} tasks of node \
              {node}{remedy}"
-        )))
+        );
+        Err(self.refuse(node, &told))
+    }
+
+    /// The error about the queue of a configured node.
+    fn refuse(&self, node: i32, message: &str) -> ConfigError {
+        self.config.refuse(&[&format!("bmf.nodes.{node}.scheduler"), &format!("bmf.nodes.{node}")], message)
     }
 
     fn first_fit(&mut self, node: i32, kind: TaskType) -> u32 {

@@ -4,7 +4,7 @@
 //! does not have are marked as extensions.
 
 use super::proto;
-use crate::config::{ConfigError, Workers};
+use crate::config::{ConfigError, MOST_WORKERS, Workers};
 use crate::policy::settings::{self, Field, Kind, Node};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -283,41 +283,72 @@ impl Conf {
     }
 
     /// The workers of a machine that has just the processors of this configuration, for use without a machine.
-    #[must_use]
-    pub fn workers(&self, mode: Mode) -> Workers {
+    ///
+    /// # Errors
+    /// When these are more than a machine may have.
+    pub fn workers(&self, mode: Mode) -> Result<Workers, ConfigError> {
+        match mode {
+            Mode::Classic if !self.classic_conf.groups.is_empty() => self.workers_of_groups(),
+            Mode::Classic => {
+                let any = self.default_proc_num.unwrap_or(DEFAULT_PROC_NUM);
+                at_most(any.into(), || format!("default_proc_num = {any}"), "default_proc_num")?;
+                Ok(Workers { any, ..Workers::default() })
+            }
+            Mode::Choreography => {
+                let (default, conf) = (self.default_proc_num.unwrap_or(DEFAULT_PROC_NUM), &self.choreography_conf);
+                let pinned = conf.choreography_processor_num.filter(|&number| number > 0);
+                let own_pool = conf.pool_processor_num.filter(|_| pinned.is_some());
+                let (n_pinned, n_pool) = (pinned.unwrap_or(default), own_pool.unwrap_or(default));
+                let culprit = match (pinned, own_pool) {
+                    (Some(_), Some(pool)) if pool > n_pinned => "pool_processor_num",
+                    (Some(_), _) if n_pinned >= n_pool => "choreography_processor_num",
+                    _ => "default_proc_num",
+                };
+                let total = u64::from(n_pinned) + u64::from(n_pool);
+                at_most(total, || format!("{n_pinned} choreography and {n_pool} pool processors"), culprit)?;
+                Ok(Workers { any: n_pinned + n_pool, ..Workers::default() })
+            }
+        }
+    }
+
+    fn workers_of_groups(&self) -> Result<Workers, ConfigError> {
         let default = self.default_proc_num.unwrap_or(DEFAULT_PROC_NUM);
         let typed = |group: &SchedGroup| {
             let n = group.workers.as_ref().map(|ids| ids.len() as u32);
             group.processors.unwrap_or(Typed { any: n.or(group.processor_num).unwrap_or(default), ..Typed::default() })
         };
+        let sizes: Vec<Typed> = self.classic_conf.groups.iter().map(typed).collect();
+        let total: u64 = sizes.iter().map(Typed::total).sum();
+        let largest = sizes.iter().zip(&self.classic_conf.groups).max_by_key(|(size, _)| size.total());
+        let name = largest.map_or(DEFAULT_GROUP_NAME, |(_, group)| &group.name);
+        let culprit = format!("the number of group `{name}`");
+        at_most(total, || format!("the groups have {total} processors"), &culprit)?;
         let mut workers = Workers::default();
-        match mode {
-            Mode::Classic if self.classic_conf.groups.is_empty() => workers.any = default,
-            Mode::Classic => {
-                for typed in self.classic_conf.groups.iter().map(typed) {
-                    workers.cube += typed.cube;
-                    workers.vector += typed.vector;
-                    workers.ai_cpu += typed.ai_cpu;
-                    workers.accelerator += typed.accelerator;
-                    workers.any += typed.any;
-                }
-            }
-            Mode::Choreography => {
-                let conf = &self.choreography_conf;
-                let pinned = conf.choreography_processor_num.filter(|&number| number > 0);
-                let pool = if pinned.is_none() { default } else { conf.pool_processor_num.unwrap_or(default) };
-                workers.any = pinned.unwrap_or(default) + pool;
-            }
+        for typed in sizes {
+            workers.cube += typed.cube;
+            workers.vector += typed.vector;
+            workers.ai_cpu += typed.ai_cpu;
+            workers.accelerator += typed.accelerator;
+            workers.any += typed.any;
         }
-        workers
+        Ok(workers)
     }
+}
+
+/// Refuses more processors than a machine may have workers.
+fn at_most(total: u64, told: impl FnOnce() -> String, culprit: &str) -> Result<(), ConfigError> {
+    if total <= MOST_WORKERS {
+        return Ok(());
+    }
+    let told = told();
+    Err(ConfigError::Setting(format!("scheduler_conf: {told}: must be at most {MOST_WORKERS}; lower {culprit}")))
 }
 
 impl Typed {
     /// Number of processors of all types.
     #[must_use]
-    pub fn total(&self) -> u32 {
-        self.cube + self.vector + self.ai_cpu + self.accelerator + self.any
+    pub fn total(&self) -> u64 {
+        [self.cube, self.vector, self.ai_cpu, self.accelerator, self.any].map(u64::from).iter().sum()
     }
 }
 
@@ -336,7 +367,7 @@ const CYBER_CONFIG: &[Field] = &[
 const SCHEDULER_CONF: &[Field] = &[
     field("policy", Kind::Text),
     field("routine_num", Kind::Count),
-    field("default_proc_num", Kind::Count),
+    field("default_proc_num", Kind::Workers),
     field("process_level_cpuset", Kind::Text),
     field("threads", Kind::Tables(THREAD)),
     field("classic_conf", Kind::Table(&[field("groups", Kind::Tables(GROUP))])),
@@ -349,7 +380,7 @@ const THREAD: &[Field] =
 
 const GROUP: &[Field] = &[
     field("name", Kind::Text),
-    field("processor_num", Kind::Count),
+    field("processor_num", Kind::Workers),
     field("affinity", Kind::Text),
     field("cpuset", Kind::Text),
     field("processor_policy", Kind::Text),
@@ -363,20 +394,20 @@ const GROUP: &[Field] = &[
 ];
 
 const TYPED: &[Field] = &[
-    field("CUBE", Kind::Count),
-    field("VECTOR", Kind::Count),
-    field("AI_CPU", Kind::Count),
-    field("ACCELERATOR", Kind::Count),
-    field("ANY", Kind::Count),
+    field("CUBE", Kind::Workers),
+    field("VECTOR", Kind::Workers),
+    field("AI_CPU", Kind::Workers),
+    field("ACCELERATOR", Kind::Workers),
+    field("ANY", Kind::Workers),
 ];
 
 const CHOREOGRAPHY: &[Field] = &[
-    field("choreography_processor_num", Kind::Count),
+    field("choreography_processor_num", Kind::Workers),
     field("choreography_affinity", Kind::Text),
     field("choreography_processor_policy", Kind::Text),
     field("choreography_processor_prio", Kind::Integer),
     field("choreography_cpuset", Kind::Text),
-    field("pool_processor_num", Kind::Count),
+    field("pool_processor_num", Kind::Workers),
     field("pool_affinity", Kind::Text),
     field("pool_processor_policy", Kind::Text),
     field("pool_processor_prio", Kind::Integer),

@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
     fn size(&self, group: &SchedGroup, alone: bool) -> Result<usize, String> {
         let typed = group.processors.map(|typed| typed.total());
         if let (Some(typed), Some(all)) = (typed, group.processor_num)
-            && typed != all
+            && typed != u64::from(all)
         {
             return Err(format!(
                 "group `{}`: processor_num = {all}, but its processors by type are {typed}; leave one out",
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
             return Err(format!("group `{}`: worker {worker} stands in its list twice; keep one", group.name));
         }
         let listed = group.workers.as_ref().map(Vec::len);
-        let number = listed.or(typed.or(group.processor_num).map(|number| number as usize));
+        let number = listed.or(typed.or(group.processor_num.map(u64::from)).map(|number| number as usize));
         match number {
             None if alone => Ok(self.kinds.len()),
             None | Some(0) => Err(format!(
