@@ -117,3 +117,18 @@ fn a_folder_is_written_whole_or_not_at_all() {
     assert!(ended.code == 2 && ended.stderr.contains("cannot write run/name_map.json"), "{ended:?}");
     assert!(!folder.path().join("run/deps.json").exists());
 }
+
+#[test]
+fn a_kind_of_a_mix_task_that_was_not_recorded_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deps = r#"{"tasks":[{"task_id":"0","kernel_ids":[3,4,5]},{"task_id":"1","kernel_ids":[3,4,5]}],"edges":[]}"#;
+    let records = r#"{"metadata":{"clock_freq_hz":50000000,"core_types":["aic","aiv"]},
+        "aicore_tasks":[[0,0,1,5,15,0],[0,1,2,20,30,0],[1,1,1,20,40,0]]}"#;
+    fs::write(folder.path().join("deps.json"), deps).expect("a file");
+    fs::write(folder.path().join("chip_swimlane_records.json"), records).expect("a file");
+    let ended = in_folder(folder.path(), "convert deps.json -", "");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.stdout.contains(r#""cycles":{"CUBE":370,"VECTOR":0}"#), "{}", ended.stdout);
+    let told = "1 MIX tasks have no record on one of their kinds of workers, which takes no time";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
