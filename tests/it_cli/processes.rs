@@ -261,6 +261,30 @@ fn a_count_of_producers_that_cannot_be_ends_both_sides() {
     assert!(!device.stderr.contains("panicked at"), "{device:?}");
 }
 
+/// The type of the second task, 12 bytes behind its cycles, is overwritten while the first one runs: a thread of the device finds a
+/// task that no worker of the machine can run.
+#[test]
+fn what_stops_another_thread_of_the_device_is_told_as_a_spoilt_window_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
+    let cycles = 500_000_007_u64;
+    let trace = long_task(folder.path(), cycles);
+    let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    wait_for_submitted(&window);
+    let bytes = fs::read(&window).expect("the window");
+    let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
+    let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
+    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
+    file.seek(SeekFrom::Start(place as u64 + 128 + 12)).expect("a place in the file");
+    file.write_all(&(3_u32 << 8).to_le_bytes()).expect("a file");
+    let (submitter, device) = (end(submitter), end(device));
+    assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
+    let told = "window: corrupt, or a fault of the runtime: panicked: a task without workers";
+    assert!(device.stderr.contains(told), "{device:?}");
+    assert!(submitter.stderr.contains("window: the device ended with an error"), "{submitter:?}");
+}
+
 #[test]
 fn a_device_whose_kernels_never_end_notices_a_killed_submitter() {
     let folder = tempfile::tempdir().expect("a folder");
