@@ -318,3 +318,9 @@ fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
     assert!(ended.stderr.contains("the groups have 3 processors, but machine `ideal` has 72 workers"), "{ended:?}");
     assert_eq!(call("--set workers.cube=0 --set workers.vector=3").code, 0);
 }
+
+#[test]
+fn a_result_that_does_not_exist_is_named() {
+    refuses("diff . no/such.json", "no/such.json: No such file or directory");
+    refuses("diff no/such.json .", "no/such.json: No such file or directory");
+}
