@@ -33,6 +33,9 @@ pub enum RunError {
     /// A file that is no window one could use; the message names file and remedy.
     #[error("{0}")]
     Window(String),
+    /// A thread of the runtime itself panicked.
+    #[error("a thread of the runtime {0}")]
+    Panic(String),
     /// The host's threads do not do as they should.
     #[error("{0}")]
     Threads(String),

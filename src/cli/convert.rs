@@ -11,7 +11,8 @@ use ptosim::graph::Graph;
 use ptosim::report::{Output, columns};
 use ptosim::workload::binary::write_binary;
 use ptosim::workload::import::formats;
-use ptosim::workload::{Program, Workload, WriteError, write_trace};
+use ptosim::workload::{Program, WriteError, write_trace};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -86,16 +87,19 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let machine = args.machine.load()?;
     let read = args.machine.files(args.import.files(Files::default(), workload), &machine);
     form.paths(output).iter().fold(read, |files, path| files.writes("OUT", Some(path))).check()?;
-    let workload = args.import.open(workload, &machine)?;
+    let (spec, workload) = (workload, args.import.open(workload, &machine)?);
     let mut lines = workload.notes();
     match form {
-        Form::Native => write(output, |file| own(write_trace(workload.as_ref(), file), output))?,
-        Form::Binary => write(output, |file| own(write_binary(workload.as_ref(), file), output))?,
+        Form::Native => write(output, |file| own(write_trace(workload.as_ref(), file), output))?.commit()?,
+        Form::Binary => write(output, |file| own(write_binary(workload.as_ref(), file), output))?.commit()?,
         Form::Other(target) if target.files.len() > 1 && output == Path::new("-") => {
             let name = target.name;
             return Err(Failure::Usage(format!("--to {name}: it has several files; name a folder instead of -")));
         }
-        Form::Other(target) => lines.extend(export(workload.as_ref(), &machine, target, output)?),
+        Form::Other(target) => {
+            let program = Program::load(workload.as_ref())?;
+            lines.extend(export(&program, spec, &machine, target, output)?);
+        }
     }
     for line in lines {
         // What is told here helps, but the file is written.
@@ -129,46 +133,81 @@ fn form(to: Option<&str>, output: &Path) -> Result<Form, Failure> {
     }
 }
 
-/// Writes one of the formats that are not ours and returns what is lost.
+/// Writes one of the formats that are not ours and returns what is lost. A timeline has all tasks: faults and timed commands are
+/// lost in these formats, so that the run that is shown has none.
 fn export(
-    workload: &dyn Workload,
+    program: &Program,
+    spec: &str,
     machine: &Machine,
     target: &'static Target,
     output: &Path,
 ) -> Result<Vec<String>, Failure> {
-    let program = Program::load(workload)?;
-    let graph = Graph::survey(&program, machine)?;
+    let mut lines: Vec<String> = losses(program, target)?.into_iter().map(|loss| format!("lost: {loss}")).collect();
+    let shown = if target.needs_run { program.undisturbed() } else { program.clone() };
+    let graph = Graph::survey(&shown, machine)?;
     let mut recording = None;
     if target.needs_run {
         let mut rows = Recording::default();
-        let report = engine::simulate(&program, machine, &mut rows)?;
+        let report = engine::simulate(&shown, machine, &mut rows)?;
         if report.deadlock.is_some() {
             return Err(Failure::Usage(format!(
-                "the run ends in a deadlock, so there is no whole timeline; `ptosim run {}` tells more",
-                program.name()
+                "the run ends in a deadlock, so there is no whole timeline; `ptosim run {spec}` on the same machine tells more"
             )));
+        }
+        if program.is_disturbed() {
+            lines.push(
+                "the timeline is that of a run without faults and timed commands: all tasks run to their end".into(),
+            );
         }
         recording = Some(rows);
     }
-    let subject = Subject { program: &program, graph: &graph, machine, recording: recording.as_ref() };
-    for (name, write_file) in target.files {
-        let path = file_of(output, name);
-        if !name.is_empty() {
-            std::fs::create_dir_all(output).map_err(|source| Output::error(&output.display().to_string(), source))?;
-        }
-        write(&path, |file| {
-            write_file(&subject, file).map_err(|source| Output::error(&path.display().to_string(), source).into())
-        })?;
-    }
-    let mut lines: Vec<String> = losses(&program, target)?.into_iter().map(|loss| format!("lost: {loss}")).collect();
+    let subject = Subject { program: &shown, graph: &graph, machine, recording: recording.as_ref() };
+    write_files(&subject, target, output)?;
     if target.name == "dot" && graph.tasks.len() > DRAWN {
         lines.push(format!("{} tasks; Graphviz draws up to about {DRAWN} in good time", graph.tasks.len()));
     }
     Ok(lines)
 }
 
-/// Writes a file, compressed if its name says so, and puts it into place when it is whole.
-fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<(), Failure> {
+/// Writes the files of a format and puts them into place when all are whole.
+fn write_files(subject: &Subject<'_>, target: &'static Target, output: &Path) -> Result<(), Failure> {
+    // Dropped last, when no unfinished file is in it any more.
+    let _made = (target.files.len() > 1).then(|| Folder::make(output)).transpose()?;
+    let mut files = Vec::new();
+    for (name, write_file) in target.files {
+        let path = file_of(output, name);
+        let fill = |file: &mut dyn Write| {
+            write_file(subject, file).map_err(|source| Output::error(&path.display().to_string(), source).into())
+        };
+        files.push(write(&path, fill)?);
+    }
+    files.into_iter().try_for_each(|file| file.commit().map_err(Failure::from))
+}
+
+/// A folder for an output. Those that had to be made go again if nothing comes into them.
+struct Folder {
+    /// Innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Folder {
+    fn make(path: &Path) -> Result<Folder, Failure> {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let folder = Folder { made: path.ancestors().take_while(is_missing).map(Path::to_owned).collect() };
+        fs::create_dir_all(path).map_err(|source| Output::error(&path.display().to_string(), source))?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What has something in it stays.
+        self.made.iter().for_each(|path| drop(fs::remove_dir(path)));
+    }
+}
+
+/// Writes a file, compressed if its name says so, that is still to be put into place.
+fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<Output, Failure> {
     let name = path.display().to_string();
     let failed = |source: io::Error| Failure::from(Output::error(&name, source));
     let mut output = Output::open(&name)?;
@@ -181,7 +220,7 @@ fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) 
         fill(&mut buffered)?;
         buffered.flush().map_err(failed)?;
     }
-    output.commit().map_err(Failure::from)
+    Ok(output)
 }
 
 fn own(written: Result<u64, WriteError>, path: &Path) -> Result<(), Failure> {

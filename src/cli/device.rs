@@ -69,6 +69,7 @@ pub fn submit(args: &SubmitArgs) -> Result<Ending, Failure> {
 }
 
 pub fn inspect(args: &InspectArgs) -> Result<Ending, Failure> {
+    tell_panics_as_errors();
     print(&mapped::inspect(&args.window_file)?)?;
     Ok(Ending::Good)
 }

@@ -26,6 +26,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     let (before, after) = (Path::new(&args.before), Path::new(&args.after));
+    for path in [before, after] {
+        fs::metadata(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    }
     match (before.is_dir(), after.is_dir()) {
         (true, true) => folders(before, after, args.fail_over),
         (false, false) => files(before, after, args.fail_over),
@@ -138,7 +141,12 @@ impl Summary {
         let is_over = limit.is_some_and(|limit| diff.exceeds(limit));
         self.over += usize::from(is_over);
         let mark = if is_over { "over the limit" } else { "" };
-        let change = if diff.is_comparable() { format!("{:+.2} %", 100.0 * slowdown) } else { "–".into() };
+        let change = match diff.is_comparable() {
+            true if slowdown.is_finite() => format!("{:+.2} %", 100.0 * slowdown),
+            // From a makespan of 0.
+            true => "new".into(),
+            false => "–".into(),
+        };
         let [before, after] = diff.makespans().map(group);
         self.rows.push(vec![name.to_owned(), before, after, change, mark.into(), diff.reasons().join(" ")]);
     }

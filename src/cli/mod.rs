@@ -164,7 +164,7 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Run(RunError::Kernel(_) | RunError::Stuck(_) | RunError::Threads(_)) => 1,
+            Failure::Run(RunError::Kernel(_) | RunError::Stuck(_) | RunError::Panic(_) | RunError::Threads(_)) => 1,
             _ => 2,
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct Family {
     replaced: Option<(TaskId, u64)>,
     /// Tasks that were cancelled or dropped before they started, of programs that have faults.
     never_started: BTreeSet<TaskId>,
+    /// Children of which nobody knows whether their time has come.
+    untimed: u64,
 }
 
 impl Family {
@@ -45,6 +47,23 @@ impl Family {
     /// The children of a parent that will never start.
     pub(super) fn orphans(&mut self, parent: TaskId) -> Vec<(SlotRef, u64)> {
         self.waiting.remove(&parent).unwrap_or_default()
+    }
+
+    /// A child does not wait, because it is not known when its parent started.
+    pub(super) fn count_untimed(&mut self) {
+        self.untimed += 1;
+    }
+
+    /// Tells of the children that should perhaps have waited.
+    pub(super) fn note(&self) -> Option<String> {
+        let who = match self.untimed {
+            0 => return None,
+            1 => "1 task did not wait for the start of its parent".into(),
+            many => format!("{many} tasks did not wait for the start of their parents"),
+        };
+        Some(format!(
+            "{who} plus spawn_offset: the start is known until another task takes the parent's slot; a larger limits.window keeps it longer"
+        ))
     }
 
     /// The task at hand is about to take the slot of its parent, which started at this cycle.

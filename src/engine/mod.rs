@@ -249,6 +249,7 @@ fn report<P: Policy, O: Observer>(
     let mut notes: Vec<_> =
         moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     notes.append(&mut sim.notes);
+    notes.extend(sim.family.note());
     notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
     let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
     notes.extend(halt);

@@ -293,6 +293,9 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             Some(found) => Some(self.times[found as usize].start),
             None => self.family.start_of_replaced(parent),
         };
+        if start.is_none() && offset > 0 {
+            self.family.count_untimed();
+        }
         let release = start.map(|start| start.saturating_add(offset));
         if let Some(release) = release.filter(|&release| release > self.now) {
             self.window.wait_for_one_more(child);

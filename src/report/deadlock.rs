@@ -9,11 +9,18 @@ const LISTED: usize = 8;
 
 /// The paragraph.
 pub(super) fn explain(deadlock: &Deadlock) -> String {
-    let mut sentences = vec![what_is_full(deadlock)];
-    sentences.extend(deadlock.task.map(|task| who_asks(deadlock, task)));
-    sentences.extend(deadlock.oldest.as_ref().map(|oldest| who_keeps(deadlock, oldest)));
-    sentences.push(what_would_do(deadlock));
-    sentences.join(" ")
+    [what_is_full(deadlock), deadlock.circumstances()].join(" ")
+}
+
+impl Deadlock {
+    /// Who asks for what is full, who keeps it, and which sizes would do.
+    pub(crate) fn circumstances(&self) -> String {
+        let mut sentences = Vec::new();
+        sentences.extend(self.task.map(|task| who_asks(self, task)));
+        sentences.extend(self.oldest.as_ref().map(|oldest| who_keeps(self, oldest)));
+        sentences.push(what_would_do(self));
+        sentences.join(" ")
+    }
 }
 
 fn what_is_full(deadlock: &Deadlock) -> String {

@@ -136,7 +136,8 @@ impl<'a> Diff<'a> {
             return format!("The last block ended at cycle {before} before and at cycle {after} now.");
         }
         let time = duration(before.abs_diff(after), self.after.machine.clock_mhz);
-        let part = percent(share(before.abs_diff(after), before));
+        // Nothing is a part of nothing.
+        let part = if before == 0 { "from 0".into() } else { percent(share(before.abs_diff(after), before)) };
         let cycles = count(before.abs_diff(after), "cycle");
         match before.cmp(&after) {
             std::cmp::Ordering::Equal => format!("The makespan is the same: {}.", count(after, "cycle")),
@@ -376,6 +377,14 @@ mod tests {
         let text = diff.render();
         assert!(text.contains("tile_add") && !text.contains("gemm_tile"), "{text}");
         assert!(diff.exceeds(0.05) && !diff.exceeds(0.15) && !Diff::new(&after, &before).exceeds(0.0));
+    }
+
+    #[test]
+    fn nothing_has_no_part_that_something_could_be() {
+        let (mut before, after) = (sample::waits_for_dependencies(), slower());
+        before.makespan = 0;
+        let words = Diff::new(&before, &after).words().join(" ");
+        assert!(words.starts_with("Slower by 1 100 cycles (from 0, 595 ns)."), "{words}");
     }
 
     #[test]

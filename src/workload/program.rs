@@ -10,7 +10,7 @@ pub struct Program {
 }
 
 /// What a program holds.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Content {
     pub name: String,
     /// The file it was read from, for messages.
@@ -51,6 +51,24 @@ impl Program {
         content.symbols = source.symbols().clone();
         content.buffers = source.buffers().clone();
         Ok(Program { content: Arc::new(content) })
+    }
+
+    /// Whether something may keep its tasks from running: faults or timed commands.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        !self.content.controls.is_empty() || self.content.tasks.iter().any(|task| task.fault)
+    }
+
+    /// The same without faults and timed commands, so that all its tasks run.
+    #[must_use]
+    pub fn undisturbed(&self) -> Program {
+        let mut program = self.clone();
+        if self.is_disturbed() {
+            let content = Arc::make_mut(&mut program.content);
+            content.controls.clear();
+            content.tasks.iter_mut().for_each(|task| task.fault = false);
+        }
+        program
     }
 
     /// Its operations in program order.

@@ -477,3 +477,9 @@ fn what_a_policy_refuses_names_its_file() {
         assert!(ended.stderr.starts_with(told), "{call}: {}", ended.stderr);
     }
 }
+
+#[test]
+fn a_result_that_does_not_exist_is_named() {
+    refuses("diff . no/such.json", "no/such.json: No such file or directory");
+    refuses("diff no/such.json .", "no/such.json: No such file or directory");
+}

@@ -1,7 +1,9 @@
 //! `ptosim convert` and the choices about formats.
 
 use crate::program::{in_folder, refuses};
+use assert_cmd::cargo::cargo_bin;
 use std::fs;
+use std::process::{Command, Stdio};
 
 #[test]
 fn what_cannot_be_written_is_refused_with_a_remedy() {
@@ -38,4 +40,95 @@ fn losses_and_large_pictures_are_told() {
     let told = |words: &str| assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     told("lost: ");
     told("tasks; Graphviz draws up to about 2000 in good time");
+}
+
+const HEADER: &str = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"s"}"#;
+
+/// What `stat` says of a number of a workload.
+fn counted(folder: &std::path::Path, workload: &str, what: &str) -> String {
+    let ended = in_folder(folder, &format!("stat {workload}"), "");
+    assert_eq!(ended.code, 0, "{workload}: {ended:?}");
+    let value = ended.stdout.lines().find_map(|line| line.strip_prefix(what));
+    value.and_then(|value| value.split_whitespace().next()).expect("a number").into()
+}
+
+#[test]
+fn timelines_have_all_tasks_of_programs_that_do_not_run_to_their_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tasks = [
+        r#"{"op":"submit","name":"a","cycles":10,"fault":true}"#,
+        r#"{"op":"submit","name":"b","cycles":5,"deps":["a"]}"#,
+        r#"{"op":"submit","name":"n","worker_type":"NONE","deps":["b"]}"#,
+    ];
+    let failing = [&[HEADER], &tasks[..]].concat().join("\n");
+    let control = r#"{"op":"control","at":1,"cmd":"shutdown"}"#;
+    let stopped = [&[HEADER, control], &tasks[..]].concat().join("\n").replace(r#","fault":true"#, "");
+    for (name, trace, loss) in
+        [("failing", failing, "lost: 1 tasks' faults"), ("stopped", stopped, "lost: 1 timed commands")]
+    {
+        fs::write(folder.path().join(format!("{name}.jsonl")), trace).expect("a trace");
+        for (to, output) in [("chrome", format!("{name}.json")), ("simpler", name.into())] {
+            let ended = in_folder(folder.path(), &format!("convert {name}.jsonl {output} --to {to}"), "");
+            assert!(ended.code == 0 && ended.stderr.contains(loss), "{name} {to}: {ended:?}");
+            assert!(ended.stderr.contains("the timeline is that of a run without faults"), "{name} {to}: {ended:?}");
+            assert_eq!(counted(folder.path(), &output, "tasks"), "3", "{name} {to}");
+            assert_eq!(counted(folder.path(), &output, "dependencies"), "2", "{name} {to}");
+            assert_eq!(counted(folder.path(), &output, "critical path"), "15", "{name} {to}");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_names_the_file_to_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = [HEADER, r#"{"op":"scope_begin"}"#, r#"{"op":"submit","cycles":1}"#, r#"{"op":"submit","cycles":1}"#];
+    fs::write(folder.path().join("stuck.jsonl"), trace.join("\n")).expect("a trace");
+    let ended = in_folder(folder.path(), "convert stuck.jsonl x.json --to chrome --set limits.window=1", "");
+    assert!(ended.code == 2 && ended.stderr.contains("`ptosim run stuck.jsonl` on the same machine"), "{ended:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error_for_any_format() {
+    for format in ["native", "ptob", "csv", "dot", "wfformat", "chrome", "perfetto"] {
+        let mut command = Command::new(cargo_bin("ptosim"));
+        let command = command.args(["convert", "bgemm:m=4", "-", "--to", format]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{format}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // No file may have more than a block: as on a full disk.
+    let program = cargo_bin("ptosim");
+    let full = format!("trap '' XFSZ; ulimit -f 1; exec {} convert bgemm:m=4 new/run --to simpler", program.display());
+    let output = Command::new("sh").args(["-c", &full]).current_dir(folder.path()).output().expect("a shell");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("cannot write new/run/deps.json"), "{told}");
+    assert!(!folder.path().join("new").exists());
+    // Nor is there one file when another cannot be written.
+    fs::create_dir_all(folder.path().join("run/name_map.json")).expect("a folder in its place");
+    let ended = in_folder(folder.path(), "convert bgemm:m=4 run --to simpler", "");
+    assert!(ended.code == 2 && ended.stderr.contains("cannot write run/name_map.json"), "{ended:?}");
+    assert!(!folder.path().join("run/deps.json").exists());
+}
+
+#[test]
+fn a_kind_of_a_mix_task_that_was_not_recorded_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deps = r#"{"tasks":[{"task_id":"0","kernel_ids":[3,4,5]},{"task_id":"1","kernel_ids":[3,4,5]}],"edges":[]}"#;
+    let records = r#"{"metadata":{"clock_freq_hz":50000000,"core_types":["aic","aiv"]},
+        "aicore_tasks":[[0,0,1,5,15,0],[0,1,2,20,30,0],[1,1,1,20,40,0]]}"#;
+    fs::write(folder.path().join("deps.json"), deps).expect("a file");
+    fs::write(folder.path().join("chip_swimlane_records.json"), records).expect("a file");
+    let ended = in_folder(folder.path(), "convert deps.json -", "");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.stdout.contains(r#""cycles":{"CUBE":370,"VECTOR":0}"#), "{}", ended.stdout);
+    let told = "1 MIX tasks have no record on one of their kinds of workers, which takes no time";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }

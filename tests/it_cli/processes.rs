@@ -63,6 +63,35 @@ fn a_scope_that_fills_the_window_is_a_deadlock_for_two_processes_too() {
     assert_eq!(end(device).code, 1);
 }
 
+/// As much as other engines tell: who waits, who keeps what is full, and which size would do.
+#[test]
+fn a_deadlock_of_two_processes_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (window, trace) = (folder.path().join("window"), folder.path().join("t.jsonl"));
+    let header = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"s"}"#;
+    let task = |name: &str| format!(r#"{{"op":"submit","name":"{name}","cycles":1}}"#);
+    let lines = [header, r#"{"op":"scope_begin"}"#, &task("a"), &task("b"), &task("c"), r#"{"op":"scope_end"}"#];
+    fs::write(&trace, lines.join("\n")).expect("a trace");
+    let device = start_device(&window, "--set limits.window=2");
+    let submitted = ptosim(&format!("submit --window-file {} {}", window.display(), trace.display()));
+    assert_eq!((submitted.code, end(device).code), (1, 1), "{submitted:?}");
+    for told in [
+        "t.jsonl:5: task 2 `c`: deadlock: the window is full, current 2, last_task_alive 0, size 2",
+        "Task 2 (c, line 5) asks for 1 slot, but 2 of 2 are in use; 2 tasks have entered this ring and 0 are retired.",
+        "The oldest task alive there is 0 (a, line 3), which is COMPLETED and cannot be retired: the scope opened in line 2, \
+         which holds 2 tasks, is still open.",
+        "The run finishes with --set limits.window=4; a smaller one does not do",
+    ] {
+        assert!(submitted.stderr.contains(told), "{told}: {submitted:?}");
+    }
+    // What is wrong behind the deadlock comes first, as for every run.
+    fs::write(&trace, [&lines[..5], &["{}"]].concat().join("\n")).expect("a trace");
+    let device = start_device(&window, "--set limits.window=2");
+    let submitted = ptosim(&format!("submit --window-file {} {}", window.display(), trace.display()));
+    assert_eq!((submitted.code, end(device).code), (2, 1), "{submitted:?}");
+    assert!(submitted.stderr.contains("t.jsonl:6: "), "{submitted:?}");
+}
+
 #[test]
 fn a_second_submitter_is_refused_and_a_killed_one_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -230,6 +259,30 @@ fn a_count_of_producers_that_cannot_be_ends_both_sides() {
     assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
     assert!(device.stderr.contains("a task is linked to more producers than there are entries"), "{device:?}");
     assert!(!device.stderr.contains("panicked at"), "{device:?}");
+}
+
+/// The type of the second task, 12 bytes behind its cycles, is overwritten while the first one runs: a thread of the device finds a
+/// task that no worker of the machine can run.
+#[test]
+fn what_stops_another_thread_of_the_device_is_told_as_a_spoilt_window_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
+    let cycles = 500_000_007_u64;
+    let trace = long_task(folder.path(), cycles);
+    let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    wait_for_submitted(&window);
+    let bytes = fs::read(&window).expect("the window");
+    let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
+    let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
+    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
+    file.seek(SeekFrom::Start(place as u64 + 128 + 12)).expect("a place in the file");
+    file.write_all(&(3_u32 << 8).to_le_bytes()).expect("a file");
+    let (submitter, device) = (end(submitter), end(device));
+    assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
+    let told = "window: corrupt, or a fault of the runtime: panicked: a task without workers";
+    assert!(device.stderr.contains(told), "{device:?}");
+    assert!(submitter.stderr.contains("window: the device ended with an error"), "{submitter:?}");
 }
 
 #[test]

@@ -230,3 +230,26 @@ fn tasks_without_regions_have_nothing_to_verify() {
     assert_eq!(ended.code, 0, "{ended:?}");
     assert!(ended.stdout.contains("verified: all 0 bytes of 0 device buffers"), "{ended:?}");
 }
+
+#[test]
+fn a_child_that_does_not_wait_because_the_start_of_its_parent_is_forgotten_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let task = |rest: &str| format!("{{\"op\":\"submit\",\"cycles\":1{rest}}}\n");
+    let child = task(",\"parent\":0,\"spawn_offset\":100");
+    fs::write(folder.path().join("t.jsonl"), [HEADER, &task(""), &task(""), &child].concat()).expect("a trace");
+    let told = |window: u32, mode: &str| {
+        let ended = call(folder.path(), &format!("run t.jsonl --json - --set limits.window={window} {mode}"));
+        let result: Value = serde_json::from_str(&ended.stdout).expect("a result");
+        let notes =
+            result["notes"].as_array().expect("a list").iter().map(|note| note.as_str().expect("a text").into());
+        (result["makespan"].as_u64().expect("a number"), notes.collect::<Vec<String>>())
+    };
+    let note = "1 task did not wait for the start of its parent plus spawn_offset: the start is known until another task \
+                takes the parent's slot; a larger limits.window keeps it longer";
+    for mode in ["", "--engine threads --mode deterministic"] {
+        assert_eq!(told(1, mode), (3, vec![note.into()]), "{mode}");
+        assert_eq!(told(2, mode), (101, Vec::new()), "{mode}");
+    }
+    let text = call(folder.path(), "run t.jsonl --set limits.window=1").stdout.replace('\n', " ");
+    assert!(text.contains("1 task did not wait for the start of its parent"), "{text}");
+}

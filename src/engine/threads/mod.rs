@@ -102,7 +102,7 @@ impl<F: Fn()> Drop for EndOnPanic<F> {
 
 /// A thread of the runtime itself panicked.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> RunError {
-    RunError::Threads(format!("a thread of the runtime {}", executor::panic_message(panic)))
+    RunError::Panic(executor::panic_message(panic))
 }
 
 /// CPUs of the host.

@@ -2,7 +2,7 @@
 
 use super::super::WorkloadError;
 use super::super::binary::map::Bytes;
-use super::super::trace::unpacked;
+use super::super::trace::{gzip_fault, unpacked};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::fs::File;
@@ -179,7 +179,7 @@ fn unreadable(label: &str, source: io::Error) -> WorkloadError {
     if source.raw_os_error().is_some() {
         return WorkloadError::Io { path: label.into(), source };
     }
-    WorkloadError::Input(format!("{label}: the gzip data are damaged or cut off ({source}); copy the file again"))
+    WorkloadError::Input(format!("{label}: {}", gzip_fault(&source)))
 }
 
 #[cfg(test)]

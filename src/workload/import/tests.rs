@@ -101,8 +101,20 @@ fn what_is_null_is_not_there() {
     let chrome = r#"[{"ph":"X","name":"a","cat":null,"pid":null,"tid":1,"ts":1,"dur":2,"id":null,"args":null}]"#;
     assert_eq!(shown(&read(chrome)), ["t0 a 2 []"]);
     let simpler = r#"{"tasks":[{"task_id":"0","scope":null,"kernel_ids":[-1,1,-1],"block_num":null,"args":null},
-        {"task_id":1,"early_dispatch":1,"kernel_ids":[0]}],"tensors":null,"edges":[{"pred":0,"succ":"1","flags":null}]}"#;
-    assert_eq!(shown(&read(simpler)), ["t0 kernel_1 0 []", "t1 kernel_0 0 [0]"]);
+        {"task_id":1,"early_dispatch":1,"kernel_ids":[0,-1,-1]},
+        {"task_id":2,"kernel_ids":null}],"tensors":null,"edges":[{"pred":0,"succ":"1","flags":null}]}"#;
+    assert_eq!(shown(&read(simpler)), ["t0 kernel_1 0 []", "t1 kernel_0 0 [0]", "t2 dummy 0 []"]);
+}
+
+#[test]
+fn kernels_of_simpler_that_are_no_triple_are_refused() {
+    for kernels in ["[0]", "[0,1]", "[0,1,2,3]", "[-2,1,-1]"] {
+        let deps = format!(r#"{{"tasks":[{{"task_id":"4294967297","kernel_ids":{kernels}}}],"edges":[]}}"#);
+        let options = Options::default();
+        let refused = open_stream("input", Box::new(Cursor::new(deps)), &options).err().expect("no triple").to_string();
+        let told = format!("input: task r1t1: kernel_ids {}; give three numbers", kernels.replace(',', ", "));
+        assert!(refused.starts_with(&told), "{refused}");
+    }
 }
 
 #[test]

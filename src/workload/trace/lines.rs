@@ -1,7 +1,7 @@
 //! Lines of a text, read in large pieces; gzip is recognised by its first bytes.
 
-use flate2::read::MultiGzDecoder;
-use std::io::{self, BufReader, Cursor, Read};
+use flate2::bufread::GzDecoder;
+use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Bytes asked of the input at a time.
 const PIECE: usize = 1 << 18;
@@ -113,8 +113,58 @@ impl Lines {
 /// `input` itself, or what it contains if it begins like gzip.
 pub fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let (is_packed, head) = is_gzip(&mut input)?;
-    let whole = head.chain(input);
-    Ok(if is_packed { Box::new(MultiGzDecoder::new(BufReader::with_capacity(PIECE, whole))) } else { Box::new(whole) })
+    if !is_packed {
+        return Ok(Box::new(head.chain(input)));
+    }
+    let packed = head.chain(BufReader::with_capacity(PIECE, input));
+    Ok(Box::new(Members { current: Some(GzDecoder::new(packed)) }))
+}
+
+/// What gzip data contain that consist of one or several members, one behind the other.
+struct Members {
+    /// The member being unpacked; `None` behind the last.
+    current: Option<GzDecoder<Packed>>,
+}
+
+/// The two bytes by which a member was recognised, and what follows.
+type Packed = Chain<Cursor<Vec<u8>>, BufReader<Box<dyn Read + Send>>>;
+
+impl Read for Members {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.current {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let Some(member) = self.current.take() else { break };
+            let (_, mut input) = member.into_inner().into_inner();
+            let (is_packed, head) = is_gzip(&mut input)?;
+            if is_packed {
+                self.current = Some(GzDecoder::new(head.chain(input)));
+            } else if !head.get_ref().is_empty() {
+                return Err(io::Error::other(Trailing));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// What stands behind gzip data is none.
+#[derive(thiserror::Error, Debug)]
+#[error("there are bytes behind the end of the gzip data that are not gzip; cut them off")]
+struct Trailing;
+
+/// What is wrong with gzip data that cannot be unpacked, and what to do.
+pub fn gzip_fault(error: &io::Error) -> String {
+    if let Some(inner) = error.get_ref()
+        && inner.is::<Trailing>()
+    {
+        return error.to_string();
+    }
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the gzip data end too early; the file is cut off, copy it again".into(),
+        _ => format!("the gzip data are damaged ({error}); copy the file again"),
+    }
 }
 
 /// Whether an input begins like gzip, and the bytes by which that was seen.
@@ -175,6 +225,11 @@ mod tests {
             packed.extend(encoder.finish().expect("finish"));
         }
         assert_eq!(lines(Cursor::new(packed.clone())).expect("read"), ["a", "bc"]);
+        assert_eq!(lines(Drip(Cursor::new(packed.clone()))).expect("read"), ["a", "bc"]);
+        for behind in [&b"x"[..], b"\x1f", b"\0\0\0\0", b"not gzip, but longer than a header"] {
+            let error = lines(Cursor::new([&packed, behind].concat())).expect_err("more than gzip");
+            assert!(gzip_fault(&error).starts_with("there are bytes behind the end of the gzip data"), "{error}");
+        }
         packed.truncate(packed.len() - 6);
         let error = lines(Cursor::new(packed)).expect_err("cut");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);

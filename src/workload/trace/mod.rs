@@ -22,7 +22,7 @@ mod tests;
 pub(crate) mod time;
 mod usual;
 
-pub(super) use lines::unpacked;
+pub(super) use lines::{gzip_fault, unpacked};
 pub(super) use policy::WORK_ITEMS;
 pub use reader::{MAX_SCOPES, Reader};
 pub use stdin::Stdin;

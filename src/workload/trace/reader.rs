@@ -2,7 +2,7 @@
 
 use super::fields::{Entries, Op, twice, unknown_field};
 use super::json::Fault;
-use super::lines::{LONGEST, Lines};
+use super::lines::{LONGEST, Lines, gzip_fault};
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
@@ -248,8 +248,7 @@ fn read_error(path: &str, line: u64, error: io::Error) -> WorkloadError {
         io::ErrorKind::FileTooLarge => {
             format!("a line of more than {} MiB; a trace has one operation a line", LONGEST >> 20)
         }
-        io::ErrorKind::UnexpectedEof => "the gzip data end too early; the file is cut off, copy it again".into(),
-        _ => format!("the gzip data are damaged ({error}); copy the file again"),
+        _ => gzip_fault(&error),
     };
     WorkloadError::Line { path, line, message }
 }

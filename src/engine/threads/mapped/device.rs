@@ -87,7 +87,7 @@ fn intake<K: Kernels>(core: &Core<'_, K>, mapped: &Mapped, hands: &mut Hands) ->
             take_in(core, hands, slot);
         }
         if core.is_over() {
-            let message = "a thread of the device panicked, or a task failed";
+            let message = "corrupt, or a task failed: a thread of the device gave up";
             return Err(Mapped::error(&mapped.path, message));
         }
         tell_bad(core, mapped);

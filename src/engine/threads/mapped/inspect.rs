@@ -12,7 +12,11 @@ use std::path::Path;
 /// When the file is no window, or one that does not fit together.
 pub fn inspect(path: &Path) -> Result<String, RunError> {
     let mapped = Mapped::open(path)?;
-    let window = mapped.window()?;
+    mapped.guarded(|| describe(&mapped))
+}
+
+fn describe(mapped: &Mapped) -> Result<String, RunError> {
+    let (path, window) = (&mapped.path, mapped.window()?);
     let mut text = format!("{}: window of version {}\n", path.display(), mapped.get(At::Version));
     let side = |name: &str, pid: At, beat: At, doing: At, alive: bool| {
         let doing = match mapped.get(doing) {

@@ -300,13 +300,16 @@ impl Mapped {
         Queue::of(self)
     }
 
-    /// Does something with the window. Where the bytes of the file lead outside its arrays or in circles, the window panics; that is
-    /// an error like others.
+    /// Does something with the window. Where the bytes of the file lead outside its arrays or in circles, or tell of tasks that
+    /// cannot be, the thread that meets them panics, this one or another; that is an error like others.
     fn guarded<T>(&self, body: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
-        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-            let message = panic_message(panic.as_ref());
-            Err(Mapped::error(&self.path, format!("corrupt, or a fault of the runtime: {message}")))
-        })
+        let panicked =
+            |message| Err(Mapped::error(&self.path, format!("corrupt, or a fault of the runtime: {message}")));
+        match catch_unwind(AssertUnwindSafe(body)) {
+            Err(panic) => panicked(panic_message(panic.as_ref())),
+            Ok(Err(RunError::Panic(message))) => panicked(message),
+            Ok(result) => result,
+        }
     }
 
     /// An error unless every task that was submitted is retired.

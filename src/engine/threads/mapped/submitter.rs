@@ -3,11 +3,15 @@
 use super::queue::Queue;
 use super::{At, Bell, Mapped, is_locked, state, submitter_lock, try_lock};
 use crate::config::Machine;
+use crate::engine::deadlock::{Scene, explain};
 use crate::engine::threads::executor::spin_until;
 use crate::engine::threads::submit::wait_for_parent;
 use crate::error::RunError;
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::{Orchestrator, Step};
+use crate::policy::Choice;
+use crate::report::Deadlock;
+use crate::size::fill_needed;
 use crate::sync::Shared;
 use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use crate::workload::Workload;
@@ -44,7 +48,9 @@ pub fn submit(path: &Path, workload: &dyn Workload, machine: &Machine) -> Result
         let table = Table::load(&machine.kernels)?;
         let orchestrator = Orchestrator::new(workload.open()?, Costs::new(&table), &machine);
         let (window, queue) = (mapped.window()?, mapped.queue()?);
-        Submitter { window, queue, mapped: &mapped, orchestrator, edges: 0, questions: 0 }.run()
+        let lines = vec![None; window.n_slots()];
+        let (mapped, machine) = (&mapped, &machine);
+        Submitter { window, queue, mapped, machine, workload, orchestrator, lines, edges: 0, questions: 0 }.run()
     });
     mapped.set(At::SubmitterState, if result.is_ok() { state::DONE } else { state::FAILED });
     mapped.ring(Bell::Device);
@@ -73,9 +79,13 @@ fn attach(mapped: &Mapped) -> Result<File, RunError> {
 
 struct Submitter<'m> {
     mapped: &'m Mapped,
+    machine: &'m Machine,
+    workload: &'m dyn Workload,
     window: Window<Shared>,
     queue: Queue<'m>,
     orchestrator: Orchestrator,
+    /// Line of the task in each slot.
+    lines: Vec<Option<u64>>,
     edges: u64,
     /// How often it asked the device whether it has nothing left to do.
     questions: u64,
@@ -138,7 +148,7 @@ impl Submitter<'_> {
                 Ok((slot, _)) => return Ok(slot),
                 Err(Refusal::TooLarge(resource)) => return Err(self.orchestrator.too_large(resource, &self.window)),
                 // The device was idle after the question, so what does not fit now never will.
-                Err(Refusal::Full(on)) if device_is_idle => return Err(self.stuck(on)),
+                Err(Refusal::Full(on)) if device_is_idle => return Err(self.stuck(on).unwrap_or_else(|error| error)),
                 Err(Refusal::Full(_)) => device_is_idle = self.wait_for_room()?,
             }
         }
@@ -168,17 +178,40 @@ impl Submitter<'_> {
         }
     }
 
-    fn stuck(&self, on: Resource) -> RunError {
-        let ring = self.window.ring(self.orchestrator.ring());
-        RunError::Stuck(self.orchestrator.blame(&format!(
-            "deadlock: the {} is full, current {}, last_task_alive {}; the device has nothing left to do",
+    /// The error of a submitter that waits for ever: what is full, who keeps it, and which sizes would do.
+    fn stuck(&mut self, on: Resource) -> Result<RunError, RunError> {
+        let mut deadlock = explain(&Scene {
+            window: &self.window,
+            orchestrator: &self.orchestrator,
+            machine: self.machine,
+            blocked: Some(on),
+            at: 0,
+            line: &|slot| self.lines[slot as usize],
+        });
+        if deadlock.used > deadlock.size {
+            let Deadlock { used, size, resource, .. } = deadlock;
+            return Err(Mapped::error(
+                &self.mapped.path,
+                format!("corrupt: {used} of {size} of the {resource} in use"),
+            ));
+        }
+        let what = self.orchestrator.blame(&format!(
+            "deadlock: the {} is full, current {}, last_task_alive {}, size {}; the device has nothing left to do",
             on.name(),
-            ring.submitted(),
-            ring.retired()
-        )))
+            deadlock.current,
+            deadlock.last_task_alive,
+            deadlock.size
+        ));
+        self.orchestrator.validate_rest()?;
+        let mut machine = self.machine.clone();
+        machine.scheduler.threads = machine.scheduler.threads.max(1);
+        fill_needed(&mut deadlock, self.workload, &machine, &Choice::default())?;
+        let remedy = if deadlock.needed.is_empty() { "" } else { " Sizes are set where the device is started." };
+        Ok(RunError::Stuck(format!("{what}. {}{remedy}", deadlock.circumstances())))
     }
 
     fn publish(&mut self, slot: SlotRef) -> Result<(), RunError> {
+        self.lines[slot as usize] = self.orchestrator.line();
         let published = self.orchestrator.publish(&self.window, slot, 0);
         self.edges += published.edges;
         if published.cancelled.is_some() {

@@ -33,6 +33,7 @@ pub struct Plan<'a> {
 struct Counts {
     allocs: u64,
     without_time: u64,
+    half_timed: u64,
     without_size: u64,
     retained: u64,
     rough: u64,
@@ -73,9 +74,11 @@ impl<'a> Plan<'a> {
                 allocs.remove(&alloc);
                 self.add(alloc, "alloc", |submit| submit.kind = Some(TaskType::None))?;
             }
-            let (kind, units) = kind(&task.kernel_ids);
+            let (kind, units) = kind(&task.kernel_ids).map_err(|fault| format!("task {}: {fault}", Home::of(id)))?;
             let cost = times.map(|times| times.of(id, kind)).transpose()?.flatten();
             self.counts.without_time += u64::from(cost.is_none() && kind != TaskType::None);
+            let is_half = kind == TaskType::Mix && times.is_some_and(|times| times.lacks_kind(id, units));
+            self.counts.half_timed += u64::from(is_half);
             let blocks = task.block_num.unwrap_or(Whole(1)).0;
             let blocks = u32::try_from(blocks)
                 .ok()
@@ -221,6 +224,10 @@ impl<'a> Plan<'a> {
                 if has_times { counts.without_time } else { 0 },
                 "tasks have no record; their cycles are the kernel table's",
             ),
+            (
+                counts.half_timed,
+                "MIX tasks have no record on one of their kinds of workers, which takes no time; the other kind has its own",
+            ),
             (counts.without_size, "outputs that nobody reads have no recorded size and take no heap"),
             (counts.retained, "edges only keep memory alive; nobody waits for them, and they were left out"),
             (counts.rough, "views are in too many pieces and were taken as all bytes from first to last"),
@@ -243,16 +250,22 @@ fn buffer_name(tensor: &Tensor<'_>) -> String {
     format!("b{:x}", tensor.buffer_addr.0)
 }
 
-/// What a kernel triple (cube, first vector, second vector) runs on.
-fn kind(kernels: &[i64]) -> (TaskType, Units) {
+/// What a kernel triple (cube, first vector, second vector) runs on; a task without one is a joint.
+fn kind(kernels: &[i64]) -> Result<(TaskType, Units), String> {
+    if !matches!(kernels.len(), 0 | 3) || kernels.iter().any(|&kernel| kernel < -1) {
+        return Err(format!(
+            "kernel_ids {}; give three numbers, those of the kernels on the cube and the two vectors, -1 for none",
+            shown(&format!("{kernels:?}"))
+        ));
+    }
     let has = |index: usize| kernels.get(index).is_some_and(|&kernel| kernel >= 0);
     let (cube, vector) = (u8::from(has(0)), u8::from(has(1)) + u8::from(has(2)));
-    match (cube, vector) {
+    Ok(match (cube, vector) {
         (0, 0) => (TaskType::None, Units::default()),
         (1, 0) => (TaskType::Cube, Units::default()),
         (0, 1) => (TaskType::Vector, Units::default()),
         _ => (TaskType::Mix, Units { cube, vector }),
-    }
+    })
 }
 
 /// The names of its kernels, joined; a kernel that both vectors run is named once.

@@ -5,7 +5,7 @@ use super::super::number::Real;
 use super::super::sketch::{FastMap, cycles};
 use super::model::Records;
 use crate::id::TaskType;
-use crate::workload::{Cost, WorkloadError};
+use crate::workload::{Cost, Units, WorkloadError};
 
 const REMEDY: &str =
     "records have metadata.clock_freq_hz and aicore_tasks with [core, task, register id, start, end, …]";
@@ -45,6 +45,12 @@ impl Times {
             *count += 1;
         }
         Ok(Times { runs, scale: cycles_per_us * 1e6 / clock })
+    }
+
+    /// Whether a MIX task of these units ran, but on one of their kinds only.
+    pub fn lacks_kind(&self, id: u64, units: Units) -> bool {
+        let lacks = |runs: &Runs| units.cube > 0 && runs.cube.1 == 0 || units.vector > 0 && runs.vector.1 == 0;
+        self.runs.get(&id).is_some_and(lacks)
     }
 
     /// Cycles of a block of a task: the mean of its runs, per kind for MIX.
