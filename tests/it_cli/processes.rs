@@ -86,6 +86,7 @@ fn a_deadlock_of_two_processes_is_explained() {
     }
     // What is wrong behind the deadlock comes first, as for every run.
     fs::write(&trace, [&lines[..5], &["{}"]].concat().join("\n")).expect("a trace");
+    let window = folder.path().join("another");
     let device = start_device(&window, "--set limits.window=2");
     let submitted = ptosim(&format!("submit --window-file {} {}", window.display(), trace.display()));
     assert_eq!((submitted.code, end(device).code), (2, 1), "{submitted:?}");
@@ -283,6 +284,33 @@ fn what_stops_another_thread_of_the_device_is_told_as_a_spoilt_window_too() {
     let told = "window: corrupt, or a fault of the runtime: panicked: a task without workers";
     assert!(device.stderr.contains(told), "{device:?}");
     assert!(submitter.stderr.contains("window: the device ended with an error"), "{submitter:?}");
+}
+
+/// The references to a task, 24 bytes before its cycles, are made one more while it runs, so that it never leaves a window of one slot.
+#[test]
+fn a_task_that_nothing_keeps_is_no_deadlock_but_a_spoilt_window() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let window = folder.path().join("window");
+    let device = start_device(&window, "--spin --set limits.window=1 --set limits.deps=64");
+    let cycles = 500_000_007_u64;
+    let trace = long_task(folder.path(), cycles);
+    let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
+    let place = loop {
+        let bytes = fs::read(&window).expect("the window");
+        let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
+        if let Some(place) = (4096..bytes.len() - 8).step_by(8).find(is_cycles)
+            && bytes[place - 24] == 1
+        {
+            break place;
+        }
+    };
+    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
+    file.seek(SeekFrom::Start(place as u64 - 24)).expect("a place in the file");
+    file.write_all(&2_u32.to_le_bytes()).expect("a file");
+    let (submitter, device) = (end(submitter), end(device));
+    assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
+    let told = "window: corrupt, or a fault of the runtime: nothing keeps task 0, which is COMPLETED";
+    assert!(submitter.stderr.contains(told), "{submitter:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::error::RunError;
 use crate::kernel::{Costs, Table};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::policy::Choice;
-use crate::report::Deadlock;
+use crate::report::{Deadlock, OldestTask};
 use crate::size::fill_needed;
 use crate::sync::Shared;
 use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
@@ -188,12 +188,8 @@ impl Submitter<'_> {
             at: 0,
             line: &|slot| self.lines[slot as usize],
         });
-        if deadlock.used > deadlock.size {
-            let Deadlock { used, size, resource, .. } = deadlock;
-            return Err(Mapped::error(
-                &self.mapped.path,
-                format!("corrupt: {used} of {size} of the {resource} in use"),
-            ));
+        if let Some(why) = contradiction(&deadlock) {
+            return Err(Mapped::error(&self.mapped.path, format!("corrupt, or a fault of the runtime: {why}")));
         }
         let what = self.orchestrator.blame(&format!(
             "deadlock: the {} is full, current {}, last_task_alive {}, size {}; the device has nothing left to do",
@@ -228,6 +224,18 @@ impl Submitter<'_> {
         }
         Ok(())
     }
+}
+
+/// What a deadlock cannot be like in a sound window.
+fn contradiction(deadlock: &Deadlock) -> Option<String> {
+    let Deadlock { used, size, resource, .. } = deadlock;
+    if used > size {
+        return Some(format!("{used} of {size} of the {resource} are in use"));
+    }
+    let OldestTask { task, state, held_by_scopes, waits_for_consumers, waits_for_producers, .. } =
+        deadlock.oldest.as_ref()?;
+    let is_free = held_by_scopes.is_empty() && waits_for_consumers.is_empty() && waits_for_producers.is_empty();
+    is_free.then(|| format!("nothing keeps task {task}, which is {state}, but it is not retired"))
 }
 
 /// An error when the device is gone or a task has failed.
