@@ -240,22 +240,30 @@ fn a_kernel_that_does_not_exist_costs_a_device_nothing() {
     assert_eq!((submitter.code, device.code), (0, 0), "{submitter:?} {device:?}");
 }
 
+/// Where in the file of a window the cycles of a task stand.
+fn place_of_cycles(window: &Path, cycles: u64) -> Option<usize> {
+    let bytes = fs::read(window).expect("the window");
+    (4096..bytes.len() - 8).step_by(8).find(|&place| bytes[place..place + 8] == cycles.to_le_bytes())
+}
+
+/// Spoils a window.
+fn overwrite(window: &Path, place: usize, number: u32) {
+    let mut file = fs::OpenOptions::new().write(true).open(window).expect("the window");
+    file.seek(SeekFrom::Start(place as u64)).expect("a place in the file");
+    file.write_all(&number.to_le_bytes()).expect("a file");
+}
+
 /// The number of producers of a task, 16 bytes before its cycles, is overwritten while it runs: the device must not look for 2^32.
 #[test]
 fn a_count_of_producers_that_cannot_be_ends_both_sides() {
     let folder = tempfile::tempdir().expect("a folder");
     let window = folder.path().join("window");
     let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
-    let cycles = 500_000_007_u64;
+    let cycles = 2_000_000_007_u64;
     let trace = long_task(folder.path(), cycles);
     let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
     wait_for_submitted(&window);
-    let bytes = fs::read(&window).expect("the window");
-    let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
-    let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
-    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    file.seek(SeekFrom::Start(place as u64 - 16)).expect("a place in the file");
-    file.write_all(&u32::MAX.to_le_bytes()).expect("a file");
+    overwrite(&window, place_of_cycles(&window, cycles).expect("the task runs") - 16, u32::MAX);
     let (submitter, device) = (end(submitter), end(device));
     assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
     assert!(device.stderr.contains("a task is linked to more producers than there are entries"), "{device:?}");
@@ -269,16 +277,11 @@ fn what_stops_another_thread_of_the_device_is_told_as_a_spoilt_window_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let window = folder.path().join("window");
     let device = start_device(&window, "--spin --set limits.window=8 --set limits.deps=64");
-    let cycles = 500_000_007_u64;
+    let cycles = 2_000_000_007_u64;
     let trace = long_task(folder.path(), cycles);
     let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
     wait_for_submitted(&window);
-    let bytes = fs::read(&window).expect("the window");
-    let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
-    let place = (4096..bytes.len() - 8).step_by(8).find(is_cycles).expect("the slot of the task that runs");
-    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    file.seek(SeekFrom::Start(place as u64 + 128 + 12)).expect("a place in the file");
-    file.write_all(&(3_u32 << 8).to_le_bytes()).expect("a file");
+    overwrite(&window, place_of_cycles(&window, cycles).expect("the first task runs") + 128 + 12, 3 << 8);
     let (submitter, device) = (end(submitter), end(device));
     assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
     let told = "window: corrupt, or a fault of the runtime: panicked: a task without workers";
@@ -292,21 +295,19 @@ fn a_task_that_nothing_keeps_is_no_deadlock_but_a_spoilt_window() {
     let folder = tempfile::tempdir().expect("a folder");
     let window = folder.path().join("window");
     let device = start_device(&window, "--spin --set limits.window=1 --set limits.deps=64");
-    let cycles = 500_000_007_u64;
+    let cycles = 2_000_000_007_u64;
     let trace = long_task(folder.path(), cycles);
     let submitter = start(&format!("submit --window-file {} {trace}", window.display()));
-    let place = loop {
-        let bytes = fs::read(&window).expect("the window");
-        let is_cycles = |place: &usize| bytes[*place..*place + 8] == cycles.to_le_bytes();
-        if let Some(place) = (4096..bytes.len() - 8).step_by(8).find(is_cycles)
-            && bytes[place - 24] == 1
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let references = loop {
+        assert!(Instant::now() < deadline, "the task runs");
+        if let Some(place) = place_of_cycles(&window, cycles)
+            && fs::read(&window).expect("the window")[place - 24] == 1
         {
-            break place;
+            break place - 24;
         }
     };
-    let mut file = fs::OpenOptions::new().write(true).open(&window).expect("the window");
-    file.seek(SeekFrom::Start(place as u64 - 24)).expect("a place in the file");
-    file.write_all(&2_u32.to_le_bytes()).expect("a file");
+    overwrite(&window, references, 2);
     let (submitter, device) = (end(submitter), end(device));
     assert_eq!((submitter.code, device.code), (1, 1), "{submitter:?} {device:?}");
     let told = "window: corrupt, or a fault of the runtime: nothing keeps task 0, which is COMPLETED";
