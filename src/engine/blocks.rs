@@ -21,7 +21,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             && end == self.now
         {
             self.parts.pop();
-            self.ledger.ended_early(worker);
+            self.ledger.part_ended(worker);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The ledger: every cycle of every worker in exactly one account.
 //!
 //! What an idle worker waits for depends on its type only, so idle time is booked once per type, in running sums, when time
-//! moves on. A worker notes the sums when it falls idle and takes the difference when it is given work again.
+//! moves on. A worker takes the difference between the sums when it is given work again and those when it fell idle, which are noted
+//! in its book before what idle workers wait for changes.
 
 mod class;
 mod crowd;
@@ -104,16 +105,12 @@ impl Ledger {
         }
     }
 
-    /// The tasks of a class.
+    /// Counts tasks of a class. What `count` returns tells whether some count has become 0 or is no longer 0, so that idle workers may
+    /// wait for something else.
     #[inline(always)]
-    fn crowd(&mut self, class: Class) -> &mut Crowd {
-        &mut self.crowds[class.index()]
-    }
-
-    /// Some count of a class has become 0 or is no longer 0, if that `is_so`: idle workers may wait for something else.
-    #[inline(always)]
-    fn note_change(&mut self, class: Class, is_so: bool) {
-        self.changed |= u8::from(is_so) << class.index();
+    fn count(&mut self, class: Class, count: impl FnOnce(&mut Crowd) -> bool) {
+        let has_changed = count(&mut self.crowds[class.index()]);
+        self.changed |= u8::from(has_changed) << class.index();
     }
 
     /// End of the last block so far.
@@ -139,21 +136,21 @@ impl Ledger {
     /// A task was published; `admitting` if it waits for nothing but its admission and anything takes time.
     #[inline]
     pub fn submitted(&mut self, class: Class, admitting: bool) {
-        let crowd = self.crowd(class);
-        crowd.pending += 1;
-        crowd.admitting += u64::from(admitting);
-        let is_first = crowd.pending == 1 || admitting && crowd.admitting == 1;
-        self.note_change(class, is_first);
+        self.count(class, |crowd| {
+            crowd.pending += 1;
+            crowd.admitting += u64::from(admitting);
+            crowd.pending == 1 || admitting && crowd.admitting == 1
+        });
     }
 
     /// A task waits for nothing but its admission any more.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
         if self.has_costs {
-            let crowd = self.crowd(class);
-            crowd.admitting += 1;
-            let is_first = crowd.admitting == 1;
-            self.note_change(class, is_first);
+            self.count(class, |crowd| {
+                crowd.admitting += 1;
+                crowd.admitting == 1
+            });
         }
     }
 
@@ -161,29 +158,29 @@ impl Ledger {
     #[inline]
     pub fn admitted(&mut self, class: Class) {
         if self.has_costs {
-            let crowd = self.crowd(class);
-            crowd.admitting -= 1;
-            let was_last = crowd.admitting == 0;
-            self.note_change(class, was_last);
+            self.count(class, |crowd| {
+                crowd.admitting -= 1;
+                crowd.admitting == 0
+            });
         }
     }
 
     /// A task became READY.
     #[inline]
     pub fn ready(&mut self, class: Class) {
-        let crowd = self.crowd(class);
-        crowd.pending -= 1;
-        crowd.ready += 1;
-        let has_changed = crowd.pending == 0 || crowd.ready == 1;
-        self.note_change(class, has_changed);
+        self.count(class, |crowd| {
+            crowd.pending -= 1;
+            crowd.ready += 1;
+            crowd.pending == 0 || crowd.ready == 1
+        });
     }
 
     /// A task is to be run once more.
     pub fn again(&mut self, class: Class) {
-        let crowd = self.crowd(class);
-        crowd.ready += 1;
-        let is_first = crowd.ready == 1;
-        self.note_change(class, is_first);
+        self.count(class, |crowd| {
+            crowd.ready += 1;
+            crowd.ready == 1
+        });
         self.waits(class);
     }
 
@@ -217,10 +214,10 @@ impl Ledger {
     /// The last block of a READY task was placed, or it needs none.
     #[inline]
     pub fn all_placed(&mut self, class: Class) {
-        let crowd = self.crowd(class);
-        crowd.ready -= 1;
-        let was_last = crowd.ready == 0;
-        self.note_change(class, was_last);
+        self.count(class, |crowd| {
+            crowd.ready -= 1;
+            crowd.ready == 0
+        });
     }
 
     /// A worker was given to a block.
@@ -240,10 +237,10 @@ impl Ledger {
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
         if self.has_costs {
-            let crowd = self.crowd(class);
-            crowd.starting += 1;
-            let is_first = crowd.starting == 1;
-            self.note_change(class, is_first);
+            self.count(class, |crowd| {
+                crowd.starting += 1;
+                crowd.starting == 1
+            });
         }
     }
 
@@ -260,10 +257,10 @@ impl Ledger {
     /// A block that was placed starts.
     #[inline]
     fn picked_up(&mut self, class: Class) {
-        let crowd = self.crowd(class);
-        crowd.starting -= 1;
-        let was_last = crowd.starting == 0;
-        self.note_change(class, was_last);
+        self.count(class, |crowd| {
+            crowd.starting -= 1;
+            crowd.starting == 0
+        });
     }
 
     /// A worker placed at `placed` runs from `start` to `end`.
@@ -279,13 +276,9 @@ impl Ledger {
         }
     }
 
-    /// A worker's part of a block ended before the block did.
-    pub fn ended_early(&mut self, worker: u32) {
-        self.part_ended(worker);
-    }
-
+    /// A worker's part of a block ended, perhaps before the block does.
     #[inline(always)]
-    fn part_ended(&mut self, worker: u32) {
+    pub fn part_ended(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
         book.ended_at = self.now;
         if self.has_costs {
@@ -410,8 +403,8 @@ impl Ledger {
         (0..self.sums.len()).for_each(|kind| self.note_ends(kind));
         let close = |book: &Book| {
             let has_tail = self.tails >> book.kind as u8 & 1 == 1;
-            let sums = &if has_tail { self.at_makespan } else { self.sums }[book.kind as usize];
-            (book.close(sums, self.makespan), book.blocks)
+            let sums = if has_tail { &self.at_makespan } else { &self.sums };
+            (book.close(&sums[book.kind as usize], self.makespan), book.blocks)
         };
         self.books.iter().map(close).collect()
     }

@@ -102,7 +102,7 @@ impl<S: Sharing> Window<S> {
     /// The place behind one in a pool of dependency entries.
     #[inline(always)]
     pub(super) fn place_behind(&self, place: u32) -> u32 {
-        if place + 1 == self.deps { 0 } else { place + 1 }
+        self.wrapped(place + 1)
     }
 }
 

@@ -265,7 +265,7 @@ impl<S: Sharing> Window<S> {
     }
 
     /// A place in a pool of dependency entries that may lie behind its end.
-    #[inline]
+    #[inline(always)]
     fn wrapped(&self, place: u32) -> u32 {
         if place >= self.deps { place - self.deps } else { place }
     }
