@@ -21,7 +21,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             && end == self.now
         {
             self.parts.pop();
-            self.ledger.part_ended(worker);
+            self.ledger.part_ended(worker, self.has_costs);
         }
     }
 
@@ -29,12 +29,11 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline]
     pub(super) fn collect_ends(&mut self) {
         let at_once = M::IS_FREE || self.is_prompt && !self.has_faults && self.family.is_settled();
-        for (nth, word) in self.ends.turn().enumerate() {
-            for leader in self.ends.take(word, nth) {
-                self.observer.block_ends(WorkerId(leader), self.now);
-                self.book_end(leader);
-                self.push(Job::Complete(leader), at_once);
-            }
+        let mut due = self.ends.turn();
+        while let Some(leader) = self.ends.take(&mut due) {
+            self.observer.block_ends(WorkerId(leader), self.now);
+            self.book_end(leader);
+            self.push(Job::Complete(leader), at_once);
         }
     }
 
@@ -42,14 +41,14 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     fn book_end(&mut self, leader: u32) {
         if M::IS_USUAL {
-            return self.ledger.ended(leader, false);
+            return self.ledger.ended(leader, false, self.has_costs());
         }
         let crew = &self.floor.worker(leader).block.crew;
         if crew.is_one() {
-            self.ledger.ended(leader, false);
+            self.ledger.ended(leader, false, self.has_costs());
         } else {
             for &id in crew.ids() {
-                self.ledger.ended(id, self.floor.worker(id).clock < self.now);
+                self.ledger.ended(id, self.floor.worker(id).clock < self.now, self.has_costs());
             }
         }
     }
@@ -166,7 +165,9 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn free(&mut self, worker: u32) {
         self.floor.give_back(worker);
-        self.ledger.freed(worker);
+        if self.has_costs() {
+            self.ledger.freed(worker);
+        }
     }
 
     #[inline(always)]
@@ -247,7 +248,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// A worker runs its part of the block that `leader` leads; returns when it ends.
     #[inline(always)]
     pub(super) fn run_on(&mut self, leader: u32, id: u32, slot: &Slot<Local>, start: u64) -> u64 {
-        let placed = if M::IS_FREE { start } else { self.floor.worker(leader).block.placed };
+        let placed = if self.has_costs() { self.floor.worker(leader).block.placed } else { start };
         let worker = self.floor.worker_mut(id);
         let kind = worker.kind;
         let on_cube = kind == WorkerType::Cube;

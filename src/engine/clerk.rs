@@ -5,17 +5,30 @@ use crate::ledger::Supply;
 use crate::report::{Blocked, OrchestratorReport};
 use crate::window::{Resource, SlotRef};
 
+/// Accounts of its cycles: one for each resource that may be full, and these.
+const N_ACCOUNTS: usize = 8;
+const WORKING: u8 = 4;
+const WAITING: u8 = 5;
+const DONE: u8 = 6;
+/// About to do something: takes no time.
+const AT_HAND: u8 = 7;
+
 /// Where the orchestrator stands, and its account.
 pub(super) struct Clerk {
     stage: Duty,
     /// When there is something to do: at once (0), at a known cycle, or only when something is consumed or never.
     due: u64,
     supply: Supply,
+    /// Of the present duty.
+    account: u8,
     /// The slot of the task that is reserved and not yet published.
     pub(super) reserved: SlotRef,
-    pub(super) report: OrchestratorReport,
+    /// Cycles by account, up to the beginning of the present duty.
+    spent: [u64; N_ACCOUNTS],
     /// When the present duty began.
     pub(super) since: u64,
+    /// Cycles of a wait that never ended.
+    stuck: u64,
 }
 
 /// What the orchestrator is doing. It is looked at for every task, so it is small.
@@ -50,9 +63,11 @@ impl Clerk {
             stage: Duty::Read,
             due: 0,
             supply: Supply::WORKING,
+            account: AT_HAND,
             reserved: 0,
-            report: OrchestratorReport::default(),
+            spent: [0; N_ACCOUNTS],
             since: 0,
+            stuck: 0,
         }
     }
 
@@ -74,6 +89,13 @@ impl Clerk {
         self.supply
     }
 
+    /// The next operation is a task, to be reserved at once.
+    #[inline]
+    pub(super) fn has_read(&mut self) {
+        debug_assert_eq!(self.stage, Duty::Read);
+        self.stage = Duty::Reserve;
+    }
+
     /// Something was consumed: what was full is to be looked at again.
     #[inline]
     pub(super) fn look_again(&mut self) {
@@ -93,61 +115,84 @@ impl Clerk {
     /// again at something still full is no new wait.
     #[inline(always)]
     pub(super) fn turn(&mut self, duty: Duty, due: u64, now: u64) -> Option<Phase> {
-        let (before, span) = (self.stage, now - self.since);
+        let (before, is_wait) = (self.stage, matches!(duty, Duty::Blocked(_)));
         self.stage = duty;
         self.due = due;
-        self.supply = match duty {
-            Duty::Blocked(on) => Supply::blocked(on),
-            Duty::Done => Supply::DONE,
-            Duty::Read | Duty::Wait | Duty::Reserve | Duty::Pay(_) => Supply::WORKING,
-        };
-        if before == duty && matches!(duty, Duty::Blocked(_)) {
+        if is_wait && before == duty {
             return None;
         }
+        self.supply = duty.supply();
+        self.book(duty.account(), now)
+    }
+
+    /// Books the time of the present duty, which it returns if it took any; another account begins.
+    #[inline(always)]
+    fn book(&mut self, account: u8, now: u64) -> Option<Phase> {
+        let (before, span) = (std::mem::replace(&mut self.account, account), now - self.since);
+        self.spent[usize::from(before) % N_ACCOUNTS] += span;
         self.since = now;
-        if span == 0 {
-            return None;
-        }
-        match before {
-            Duty::Read | Duty::Reserve => None,
-            Duty::Done => {
-                self.report.done += span;
-                None
-            }
-            Duty::Wait => {
-                self.report.waiting += span;
-                Some(Phase::Waiting)
-            }
-            Duty::Pay(..) => {
-                self.report.working += span;
-                Some(Phase::Working)
-            }
-            Duty::Blocked(on) => {
-                *part(&mut self.report.blocked, on) += span;
-                Some(Phase::Blocked(on))
-            }
-        }
+        if span > 0 { phase(before) } else { None }
     }
 
     /// Cycles spent waiting for a slot until now.
     pub(super) fn blocked_on_window(&self, now: u64) -> u64 {
         let is_blocked = self.stage == Duty::Blocked(Resource::Window);
-        self.report.blocked.window + if is_blocked { now - self.since } else { 0 }
+        self.spent[Resource::Window as usize] + if is_blocked { now - self.since } else { 0 }
     }
 
     /// Books the time of the last duty, which it returns if it took any. A wait that never ended counts as stuck.
     pub(super) fn close(&mut self, now: u64) -> Option<Phase> {
-        let Duty::Blocked(on) = self.stage else { return self.turn(self.stage, self.due, now) };
-        self.report.stuck = now - self.since;
-        (self.report.stuck > 0).then_some(Phase::Blocked(on))
+        let Duty::Blocked(on) = self.stage else { return self.book(self.account, now) };
+        self.stuck = now - self.since;
+        (self.stuck > 0).then_some(Phase::Blocked(on))
+    }
+
+    /// Where its cycles went.
+    pub(super) fn report(&self) -> OrchestratorReport {
+        let [window, heap, deps, tensors, working, waiting, done, _] = self.spent;
+        OrchestratorReport {
+            working,
+            blocked: Blocked { window, heap, deps, tensors },
+            stuck: self.stuck,
+            waiting,
+            done,
+        }
     }
 }
 
-fn part(blocked: &mut Blocked, resource: Resource) -> &mut u64 {
-    match resource {
-        Resource::Window => &mut blocked.window,
-        Resource::Heap => &mut blocked.heap,
-        Resource::Deps => &mut blocked.deps,
-        Resource::Tensors => &mut blocked.tensors,
+impl Duty {
+    /// What it means for workers without a task.
+    #[inline(always)]
+    fn supply(self) -> Supply {
+        match self {
+            Duty::Blocked(on) => Supply::blocked(on),
+            Duty::Done => Supply::DONE,
+            Duty::Read | Duty::Wait | Duty::Reserve | Duty::Pay(_) => Supply::WORKING,
+        }
+    }
+
+    #[inline(always)]
+    fn account(self) -> u8 {
+        match self {
+            Duty::Blocked(on) => on as u8,
+            Duty::Pay(_) => WORKING,
+            Duty::Wait => WAITING,
+            Duty::Done => DONE,
+            Duty::Read | Duty::Reserve => AT_HAND,
+        }
+    }
+}
+
+/// What the cycles of an account are for observers.
+#[inline]
+fn phase(account: u8) -> Option<Phase> {
+    match account {
+        0 => Some(Phase::Blocked(Resource::Window)),
+        1 => Some(Phase::Blocked(Resource::Heap)),
+        2 => Some(Phase::Blocked(Resource::Deps)),
+        3 => Some(Phase::Blocked(Resource::Tensors)),
+        WORKING => Some(Phase::Working),
+        WAITING => Some(Phase::Waiting),
+        _ => None,
     }
 }

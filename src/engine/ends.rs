@@ -1,11 +1,13 @@
-//! When running blocks end: by cycle, and within a cycle by ascending worker.
+//! When blocks end: a wheel of the next cycles, and behind it a heap.
 //!
-//! A wheel has a place for each of the next cycles, and in it the workers whose block ends then, a bit each. Blocks that end
-//! later than the wheel reaches wait in a heap.
+//! Most blocks end soon, so their ends stand on a wheel that turns with the time, a place for each cycle; what ends later than the
+//! wheel reaches waits in a heap. A place is the first of a list of workers. Those of one cycle come out in ascending order: a single
+//! one at once, several as a set. The wheel is small, so that it stays in the nearest cache.
 //!
 //! ```text
 //! occupied   0 1 0 0 1 …      which places have workers, a bit each; a summary says which words of it are not 0
-//! wheel      · 5 · · 2,7 …    place of a cycle: its last bits
+//! wheel      · 5 · · 7 …      place of a cycle: its last bits
+//! behind           7 → 2      the next worker of the same place
 //! ```
 
 use std::cmp::Reverse;
@@ -15,14 +17,14 @@ use std::ops::Range;
 /// Most places of the wheel.
 const PLACES: usize = 4096;
 
-/// Fewest places of the wheel, unless there are very many workers: most kernels take less.
+/// Fewest places of the wheel: most kernels take less.
 const FEW_PLACES: usize = 1024;
 
-/// Most words of the wheel: with very many workers it has fewer places.
-const WORDS: usize = 1 << 15;
-
-/// Places in a word of `occupied`, and workers in a word of the wheel.
+/// Places in a word of `occupied`, and workers in a word of a set.
 const WORD: usize = u64::BITS as usize;
+
+/// No worker.
+const NOBODY: u32 = u32::MAX;
 
 /// Ends to come.
 pub(crate) struct Ends {
@@ -32,9 +34,12 @@ pub(crate) struct Ends {
     base: u64,
     /// Number of places less one; a power of two less one.
     mask: u64,
-    /// Words of a place.
-    width: usize,
-    wheel: Box<[u64]>,
+    /// The worker of each place that came last, or [`NOBODY`].
+    wheel: Box<[u32]>,
+    /// By worker: the one that came before it to the same place.
+    behind: Box<[u32]>,
+    /// Several workers whose blocks end at the cycle turned to.
+    several: Box<[u64]>,
     occupied: [u64; PLACES / WORD],
     summary: u64,
     /// Cycle and worker of ends beyond the wheel, packed, because numbers are compared faster than fields.
@@ -46,15 +51,15 @@ pub(crate) struct Ends {
 impl Ends {
     /// No end yet. Ends are to be expected `pickup` cycles later than kernels alone would bring them.
     pub(crate) fn new(n_workers: usize, pickup: u64) -> Ends {
-        let width = n_workers.div_ceil(WORD).max(1);
         let reach = FEW_PLACES + pickup.min(PLACES as u64) as usize;
-        let places = reach.min(WORDS / width).next_power_of_two().clamp(WORD, PLACES);
+        let places = reach.next_power_of_two().min(PLACES);
         Ends {
             next: u64::MAX,
             base: 0,
             mask: places as u64 - 1,
-            width,
-            wheel: vec![0; places * width].into(),
+            wheel: vec![NOBODY; places].into(),
+            behind: vec![NOBODY; n_workers].into(),
+            several: vec![0; n_workers.div_ceil(WORD)].into(),
             occupied: [0; PLACES / WORD],
             summary: 0,
             later: BinaryHeap::new(),
@@ -72,10 +77,15 @@ impl Ends {
             }
         }
         let place = (end & self.mask) as usize;
-        self.wheel[place * self.width + leader as usize / WORD] |= 1 << (leader as usize % WORD);
+        self.join(place, leader);
         self.occupied[place / WORD % (PLACES / WORD)] |= 1 << (place % WORD);
         self.summary |= 1 << (place / WORD % (PLACES / WORD));
         self.next = self.next.min(end);
+    }
+
+    #[inline(always)]
+    fn join(&mut self, place: usize, leader: u32) {
+        self.behind[leader as usize] = std::mem::replace(&mut self.wheel[place], leader);
     }
 
     #[inline(never)]
@@ -101,9 +111,9 @@ impl Ends {
         self.has_endless || is_on_wheel
     }
 
-    /// Turns to the next cycle at which a block ends; returns where its workers stand, to be taken one word after the other.
+    /// Turns to the next cycle at which a block ends; returns its workers, to be [taken](Ends::take) one after the other.
     #[inline(always)]
-    pub(crate) fn turn(&mut self) -> Range<usize> {
+    pub(crate) fn turn(&mut self) -> Due {
         self.base = self.next;
         let place = (self.base & self.mask) as usize;
         if !self.later.is_empty() {
@@ -116,7 +126,24 @@ impl Ends {
             Some(&Reverse(key)) => self.next_on_wheel(place).min((key >> 64) as u64),
             None => self.next_on_wheel(place),
         };
-        place * self.width..(place + 1) * self.width
+        let leader = std::mem::replace(&mut self.wheel[place], NOBODY);
+        let first = leader & !(WORD as u32 - 1);
+        match self.behind.get(leader as usize) {
+            Some(&NOBODY) => Due { bits: 1 << (leader % WORD as u32), first, words: 0..0 },
+            _ => Due { bits: 0, first, words: self.spread(leader) },
+        }
+    }
+
+    /// Makes a set of several workers; returns the words in which they stand.
+    fn spread(&mut self, mut leader: u32) -> Range<usize> {
+        let (mut least, mut most) = (usize::MAX, 0);
+        while let Some(&behind) = self.behind.get(leader as usize) {
+            let word = leader as usize / WORD;
+            self.several[word] |= 1 << (leader as usize % WORD);
+            (least, most) = (least.min(word), most.max(word + 1));
+            leader = behind;
+        }
+        least.min(most)..most
     }
 
     /// Puts what waited beyond the wheel for the cycle turned to into its place.
@@ -126,8 +153,7 @@ impl Ends {
             && (key >> 64) as u64 == self.base
         {
             self.later.pop();
-            let leader = key as u32 as usize;
-            self.wheel[place * self.width + leader / WORD] |= 1 << (leader % WORD);
+            self.join(place, key as u32);
         }
     }
 
@@ -149,31 +175,25 @@ impl Ends {
         self.base + ((found as u64).wrapping_sub(self.base) & self.mask)
     }
 
-    /// The workers of a word of the cycle turned to, which is the `nth` of it, ascending.
+    /// Takes the next of the workers of the cycle turned to.
     #[inline(always)]
-    pub(crate) fn take(&mut self, word: usize, nth: usize) -> Due {
-        Due { bits: std::mem::take(&mut self.wheel[word]), first: (nth * WORD) as u32 }
+    pub(crate) fn take(&mut self, due: &mut Due) -> Option<u32> {
+        while due.bits == 0 {
+            let word = due.words.next()?;
+            due.bits = std::mem::take(&mut self.several[word]);
+            due.first = (word * WORD) as u32;
+        }
+        let worker = due.first + due.bits.trailing_zeros();
+        due.bits &= due.bits - 1;
+        Some(worker)
     }
 }
 
-/// Workers whose block ends now.
+/// Workers whose block ends now, ascending: some that are at hand, a bit each, and where more of them stand.
 pub(crate) struct Due {
     bits: u64,
     first: u32,
-}
-
-impl Iterator for Due {
-    type Item = u32;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<u32> {
-        if self.bits == 0 {
-            return None;
-        }
-        let worker = self.first + self.bits.trailing_zeros();
-        self.bits &= self.bits - 1;
-        Some(worker)
-    }
+    words: Range<usize>,
 }
 
 #[cfg(test)]
@@ -204,9 +224,9 @@ mod tests {
                 let Some(next) = next else { continue };
                 now = next;
                 let due: Vec<_> = (0..workers).filter(|&worker| running[worker] == Some(now)).collect();
-                let words = ends.turn().enumerate();
+                let mut found = ends.turn();
                 let taken: Vec<_> =
-                    words.flat_map(|(nth, word)| ends.take(word, nth)).map(|worker| worker as usize).collect();
+                    std::iter::from_fn(|| ends.take(&mut found)).map(|worker| worker as usize).collect();
                 assert_eq!(taken, due);
                 due.into_iter().for_each(|worker| running[worker] = None);
             }

@@ -268,7 +268,7 @@ fn report<P: Policy, O: Observer>(
         blocks: sim.tally.blocks,
         ended,
         workers,
-        orchestrator: sim.clerk.report,
+        orchestrator: sim.clerk.report(),
         scheduler,
         bounds: sim.work.bounds(machine, sim.critical_path(), makespan),
         high_water: high_water(&sim),

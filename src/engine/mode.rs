@@ -76,6 +76,12 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         }
     }
 
+    /// The ring of the task at hand.
+    #[inline(always)]
+    pub(super) fn ring(&self) -> u32 {
+        if M::IS_FREE { 0 } else { self.orchestrator.ring() }
+    }
+
     /// Whether nothing goes wrong, and the policy leaves nothing that it could place when it has dispatched.
     #[inline(always)]
     pub(super) fn is_smooth(&self) -> bool {

@@ -6,7 +6,7 @@ use super::deadlock::name_of;
 use super::jobs::Job;
 use super::mode::Mode;
 use super::tally::longest_part;
-use super::virtual_time::Sim;
+use super::virtual_time::{Fault, Sim};
 use super::{Observer, RunError};
 use crate::id::{TaskId, TaskType};
 use crate::ledger::Class;
@@ -31,47 +31,60 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     /// Step 5: the orchestrator works until it must wait; true if anything changed.
     #[inline]
-    pub(super) fn orchestrate(&mut self) -> Result<bool, RunError> {
+    pub(super) fn orchestrate(&mut self) -> Result<bool, Fault> {
         if self.clerk.due() > self.now { Ok(false) } else { self.work() }
     }
 
     #[inline(never)]
-    fn work(&mut self) -> Result<bool, RunError> {
-        let changed = if !M::IS_USUAL && self.is_shut_down { self.wind_up()? } else { self.work_on()? };
+    fn work(&mut self) -> Result<bool, Fault> {
+        let mut changed = false;
+        if !M::IS_USUAL && self.is_shut_down {
+            changed = self.wind_up()?;
+        }
+        while self.clerk.due() <= self.now && !(M::IS_USUAL && self.leaves_mode) {
+            changed |= self.operate()?;
+        }
         self.ledger.supply(self.clerk.supply());
         Ok(changed)
     }
 
+    /// Goes on with the operation at hand, if there is one, and when it is done reads the next; true if anything changed.
     #[inline(always)]
-    fn work_on(&mut self) -> Result<bool, RunError> {
+    fn operate(&mut self) -> Result<bool, Fault> {
         let mut changed = false;
-        while self.clerk.due() <= self.now {
-            match self.clerk.stage() {
-                Duty::Read => match self.orchestrator.read()? {
-                    Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
-                        self.turn_until(Duty::Wait, self.orchestrator.task.submit_at.max(self.now));
-                        self.leaves_mode = true;
-                        break;
-                    }
-                    Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                        self.turn_until(Duty::Wait, self.orchestrator.task.submit_at);
-                    }
-                    Step::Submit => changed |= self.reserve()?,
-                    step => changed |= self.step(step)?,
-                },
-                Duty::Pay(action) => {
-                    self.turn(Duty::Read);
-                    self.act(action)?;
-                    changed = true;
-                }
-                _ => changed |= self.reserve()?,
+        match self.clerk.stage() {
+            Duty::Read => {}
+            Duty::Pay(action) => {
+                self.turn(Duty::Read);
+                self.act(action)?;
+                changed = true;
             }
+            _ if self.reserve()? => changed = true,
+            _ => return Ok(false),
+        }
+        match self.orchestrator.read()? {
+            Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
+                self.turn_until(Duty::Wait, self.orchestrator.task.submit_at.max(self.now));
+                self.leaves_mode = true;
+            }
+            Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                self.turn_until(Duty::Wait, self.orchestrator.task.submit_at);
+            }
+            Step::Submit if self.has_no_slot() => self.turn(Duty::Blocked(Resource::Window)),
+            Step::Submit => self.clerk.has_read(),
+            step => changed |= self.step(step)?,
         }
         Ok(changed)
     }
 
+    /// Whether there is no slot for the task at hand, as far as that can be told without asking an adaptive window.
+    #[inline(always)]
+    fn has_no_slot(&self) -> bool {
+        (M::IS_USUAL || self.adaptive.is_none()) && self.window.is_full(self.ring())
+    }
+
     /// An operation that submits nothing; true if it took effect at once.
-    fn step(&mut self, step: Step) -> Result<bool, RunError> {
+    fn step(&mut self, step: Step) -> Result<bool, Fault> {
         let cost = self.machine.orchestrator.scope;
         match step {
             Step::ScopeBegin => self.pay(cost, Action::OpenScope),
@@ -86,7 +99,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// The program ends here: what was paid for is done, open scopes close, and no operation follows. Tasks that are not submitted any
     /// more are lost like those that are dropped.
     #[cold]
-    fn wind_up(&mut self) -> Result<bool, RunError> {
+    fn wind_up(&mut self) -> Result<bool, Fault> {
         if let Duty::Pay(action) = self.clerk.stage() {
             self.turn(Duty::Read);
             self.act(action)?;
@@ -109,20 +122,26 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     /// Tries to reserve what the task at hand needs; true if that led to its publication at once.
     #[inline(always)]
-    pub(super) fn reserve(&mut self) -> Result<bool, RunError> {
+    pub(super) fn reserve(&mut self) -> Result<bool, Fault> {
         let is_too_narrow = !M::IS_USUAL && self.adaptive.is_some() && self.is_too_narrow();
         if !M::IS_USUAL
             && let Some((parent, _)) = self.orchestrator.task.parent
         {
             self.remember_parent(parent);
         }
-        if is_too_narrow || self.window.is_full(self.orchestrator.ring()) {
+        if is_too_narrow || self.window.is_full(self.ring()) {
             self.turn(Duty::Blocked(Resource::Window));
             return Ok(false);
         }
         if (M::IS_FREE || self.is_submitting_free) && self.submit_at_once()? {
             return Ok(true);
         }
+        self.reserve_all()
+    }
+
+    /// The same when there is a slot.
+    #[inline(always)]
+    fn reserve_all(&mut self) -> Result<bool, Fault> {
         match self.orchestrator.try_reserve(self.window) {
             Ok((slot, needs)) => {
                 let costs = &self.machine.orchestrator;
@@ -131,7 +150,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
                 } else {
                     costs.submit.saturating_add(costs.per_edge.saturating_mul(needs.deps))
                 };
-                self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
+                self.observer.occupied(self.ring(), self.window, self.now);
                 self.clerk.reserved = slot;
                 self.pay(cost, Action::Publish)
             }
@@ -139,13 +158,13 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
                 self.turn(Duty::Blocked(on));
                 Ok(false)
             }
-            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, self.window)),
+            Err(Refusal::TooLarge(resource)) => Err(self.orchestrator.too_large(resource, self.window).into()),
         }
     }
 
     /// Acts after a cost; true if that is at once.
     #[inline(always)]
-    pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, RunError> {
+    pub(super) fn pay(&mut self, cost: u64, action: Action) -> Result<bool, Fault> {
         if !M::IS_FREE && cost > 0 {
             self.turn_until(Duty::Pay(action), self.now.saturating_add(cost));
             return Ok(false);
@@ -158,7 +177,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     }
 
     #[inline(always)]
-    pub(super) fn act(&mut self, action: Action) -> Result<(), RunError> {
+    pub(super) fn act(&mut self, action: Action) -> Result<(), Fault> {
         match action {
             Action::Publish => self.publish(self.clerk.reserved)?,
             Action::OpenScope => self.orchestrator.open_scope(),
@@ -175,15 +194,16 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     /// Submits the task at hand, for which there is a slot, if it is simple and there is room for its dependencies.
     #[inline(always)]
-    fn submit_at_once(&mut self) -> Result<bool, RunError> {
+    fn submit_at_once(&mut self) -> Result<bool, Fault> {
         if !M::IS_USUAL && !self.orchestrator.is_single() {
             return Ok(false);
         }
         let cycles = self.path_part();
-        let Some((slot_ref, slot, edges)) = self.orchestrator.try_submit(self.window, cycles, Self::FLAGS) else {
+        let Some((slot_ref, slot, edges)) = self.orchestrator.try_submit(self.window, self.ring(), cycles, Self::FLAGS)
+        else {
             return Ok(false);
         };
-        self.observer.occupied(self.orchestrator.ring(), self.window, self.now);
+        self.observer.occupied(self.ring(), self.window, self.now);
         if self.clerk.stage() != Duty::Read {
             self.turn(Duty::Read);
         }
@@ -200,7 +220,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     }
 
     #[inline(always)]
-    pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
+    pub(super) fn publish(&mut self, slot_ref: SlotRef) -> Result<(), Fault> {
         let (cycles, first) = self.path_part();
         let first = if self.orchestrator.is_root() { first } else { 0 };
         let cycles = first.saturating_add(cycles);
@@ -214,7 +234,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
 
     /// A task was published: tells everybody and has it admitted.
     #[inline(always)]
-    fn announce(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, published: Published) -> Result<(), RunError> {
+    fn announce(&mut self, slot_ref: SlotRef, slot: &Slot<Local>, published: Published) -> Result<(), Fault> {
         self.tally.edges += published.edges;
         if self.keeps_times() {
             let times = &mut self.times[slot_ref as usize];
@@ -230,7 +250,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             let (submit, source) = (&self.orchestrator.task, self.orchestrator.source());
             let submission = Submission { slot: slot_ref, task, kind, submit, source };
             if let Err(why) = self.policy.on_submit(&submission, self.now) {
-                return Err(self.refuse(slot_ref, &why));
+                return Err(self.refuse(slot_ref, &why).into());
             }
         }
         self.observer.submitted(task, slot_ref, self.window, self.now);

@@ -30,6 +30,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::marker::PhantomData;
 
+/// Why a run cannot go on. A pointer, so that steps which hardly ever fail tell so in a register.
+pub(super) type Fault = Box<RunError>;
+
 /// A run in progress.
 pub(super) struct Sim<'a, P, O, M> {
     pub(super) machine: &'a Machine,
@@ -103,7 +106,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         let costs = &machine.scheduler;
         let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
         let has_costs = is_costly || machine.worker.pickup > 0;
-        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind), has_costs);
+        let ledger = Ledger::new(floor.workers().iter().map(|worker| worker.kind));
         let is_steady = policy.is_steady();
         let drops = machine.rules.on_ready_queue_full == OnReadyFull::Drop;
         Sim {
@@ -154,7 +157,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
     /// Runs until nothing is left to happen, or the mode is to be left.
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         loop {
-            self.instant()?;
+            self.instant().map_err(|fault| *fault)?;
             if M::IS_USUAL && self.leaves_mode {
                 return Ok(());
             }
@@ -167,11 +170,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             let Some(next) = next else { return Ok(()) };
             debug_assert!(next > self.now, "time stands still at {next}");
             self.observer.instant_over(self.window, self.now);
-            if self.has_costs() {
-                self.ledger.advance(next);
-            } else {
-                self.ledger.pass(next);
-            }
+            self.ledger.advance(next, self.has_costs());
             self.now = next;
         }
     }
@@ -229,7 +228,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
     }
 
     #[inline]
-    pub(super) fn instant(&mut self) -> Result<(), RunError> {
+    pub(super) fn instant(&mut self) -> Result<(), Fault> {
         loop {
             if self.is_unusual() {
                 self.control();
@@ -388,8 +387,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         if self.is_halted() {
             return changed;
         }
+        let has_costs = self.has_costs();
         let Sim { window, floor, ledger, placed, .. } = self;
-        let mut stage = Stage { now: self.now, window, floor, ledger, placed };
+        let mut stage = Stage { now: self.now, window, floor, ledger, has_costs, placed };
         self.policy.dispatch(&mut stage);
         changed |= self.obey();
         if self.placed.is_empty() {

@@ -3,6 +3,9 @@
 //! What an idle worker waits for depends on its type only, so idle time is booked once per type, in running sums, when time
 //! moves on. A worker takes the difference between the sums when it is given work again and those when it fell idle, which are noted
 //! in its book before what idle workers wait for changes.
+//!
+//! Callers say whether the run `has_costs`, that is, whether jobs of the scheduler or pickups take time, so that something can be seen
+//! between two steps of a task's life. Most of them know it when they are compiled.
 
 mod class;
 mod crowd;
@@ -35,17 +38,19 @@ impl Supply {
     }
 }
 
-/// One worker's book.
+/// One worker's book. What is written for every block where nothing takes time but kernels stands on the first cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Book {
     kind: WorkerType,
+    is_to_note: bool,
     busy: u64,
     blocks: u64,
-    idle: Sums,
-    /// When its part of its last block ended, and the sums of its type then, unless they are still to be noted.
+    /// When its part of its last block ended.
     ended_at: u64,
+    idle: Sums,
+    /// The sums of its type when that ended, unless they are still to be noted.
     ended: Sums,
-    is_to_note: bool,
     /// Cycles in which tasks of its type were held back, up to the end and to the completion of its last block.
     held: (u64, u64),
 }
@@ -59,8 +64,6 @@ pub struct Ledger {
     most_ready: [u64; N_CLASSES],
     /// Whether workers of some type may run tasks of several classes: a MIX task was met, or there are ANY workers.
     is_mixed: bool,
-    /// Whether jobs of the scheduler or pickups take time, so that something can be seen between two steps of a task's life.
-    has_costs: bool,
     /// When blocks being picked up start, in that order. Nobody else needs to know.
     pickups: Fifo<(u64, Class)>,
     supply: Supply,
@@ -81,9 +84,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// All workers free at cycle 0. `has_costs` if any job of the scheduler or a pickup takes time.
+    /// All workers free at cycle 0.
     #[must_use]
-    pub fn new(workers: impl Iterator<Item = WorkerType>, has_costs: bool) -> Ledger {
+    pub fn new(workers: impl Iterator<Item = WorkerType>) -> Ledger {
         let kinds: Vec<_> = workers.collect();
         let present = kinds.iter().fold(0, |present, &kind| present | 2 << kind as u8);
         Ledger {
@@ -92,7 +95,6 @@ impl Ledger {
             crowds: Default::default(),
             most_ready: [0; N_CLASSES],
             is_mixed: kinds.contains(&WorkerType::Any),
-            has_costs,
             pickups: Fifo::default(),
             supply: Supply::WORKING,
             sums: Default::default(),
@@ -143,26 +145,22 @@ impl Ledger {
         });
     }
 
-    /// A task waits for nothing but its admission any more.
+    /// A task waits for nothing but its admission any more. Told of runs that have costs.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
-        if self.has_costs {
-            self.count(class, |crowd| {
-                crowd.admitting += 1;
-                crowd.admitting == 1
-            });
-        }
+        self.count(class, |crowd| {
+            crowd.admitting += 1;
+            crowd.admitting == 1
+        });
     }
 
-    /// An admission took effect on a task that waited for nothing else.
+    /// An admission took effect on a task that waited for nothing else. Told of runs that have costs.
     #[inline]
     pub fn admitted(&mut self, class: Class) {
-        if self.has_costs {
-            self.count(class, |crowd| {
-                crowd.admitting -= 1;
-                crowd.admitting == 0
-            });
-        }
+        self.count(class, |crowd| {
+            crowd.admitting -= 1;
+            crowd.admitting == 0
+        });
     }
 
     /// A task became READY.
@@ -222,34 +220,32 @@ impl Ledger {
 
     /// A worker was given to a block.
     #[inline(always)]
-    pub fn placed(&mut self, worker: u32) {
+    pub fn placed(&mut self, worker: u32, has_costs: bool) {
         let book = &mut self.books[worker as usize];
         let sums = &self.sums[book.kind as usize];
         if self.now > book.ended_at {
             sums.book(&mut book.idle, book.ended_at, &book.ended, self.now);
-            if self.has_costs {
+            if has_costs {
                 blame_scheduler(&mut book.idle, book.held.1 - book.held.0);
             }
         }
     }
 
-    /// A block was placed.
+    /// A block was placed. Told of runs that have costs.
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
-        if self.has_costs {
-            self.count(class, |crowd| {
-                crowd.starting += 1;
-                crowd.starting == 1
-            });
-        }
+        self.count(class, |crowd| {
+            crowd.starting += 1;
+            crowd.starting == 1
+        });
     }
 
-    /// A placed block starts at a cycle that is not earlier than those of the blocks before.
+    /// A placed block starts at a cycle that is not earlier than those of the blocks before. Told of runs that have costs.
     #[inline]
     pub fn block_starts(&mut self, class: Class, start: u64) {
         if start > self.now {
             self.pickups.push((start, class));
-        } else if self.has_costs {
+        } else {
             self.picked_up(class);
         }
     }
@@ -278,10 +274,10 @@ impl Ledger {
 
     /// A worker's part of a block ended, perhaps before the block does.
     #[inline(always)]
-    pub fn part_ended(&mut self, worker: u32) {
+    pub fn part_ended(&mut self, worker: u32, has_costs: bool) {
         let book = &mut self.books[worker as usize];
         book.ended_at = self.now;
-        if self.has_costs {
+        if has_costs {
             // Where much takes time, causes change all the time.
             self.sums[book.kind as usize].note(&mut book.ended, self.now);
         } else if !book.is_to_note {
@@ -292,75 +288,74 @@ impl Ledger {
 
     /// The block of a worker ended; `early` if the worker's own part had ended before.
     #[inline(always)]
-    pub fn ended(&mut self, worker: u32, early: bool) {
+    pub fn ended(&mut self, worker: u32, early: bool, has_costs: bool) {
         if !early {
-            self.part_ended(worker);
+            self.part_ended(worker, has_costs);
         }
-        if self.has_costs {
+        if has_costs {
             let book = &mut self.books[worker as usize];
             book.held.0 = self.sums[book.kind as usize].held(self.now);
         }
     }
 
-    /// The worker is free again.
+    /// The worker is free again. Told of runs that have costs.
     #[inline(always)]
     pub fn freed(&mut self, worker: u32) {
-        if self.has_costs {
-            let book = &mut self.books[worker as usize];
-            book.held.1 = self.sums[book.kind as usize].held(self.now);
-        }
+        let book = &mut self.books[worker as usize];
+        book.held.1 = self.sums[book.kind as usize].held(self.now);
     }
 
     /// Time moves on; nothing but the start of blocks being picked up happens until then.
     #[inline(always)]
-    pub fn advance(&mut self, to: u64) {
-        while let Some(&(start, class)) = self.pickups.front()
+    pub fn advance(&mut self, to: u64, has_costs: bool) {
+        while has_costs
+            && let Some(&(start, class)) = self.pickups.front()
             && start <= to
         {
-            self.pickups.pop();
-            self.pass(start);
+            self.pickups.drop_front();
+            self.pass(start, true);
             self.picked_up(class);
         }
-        self.pass(to);
+        self.pass(to, has_costs);
     }
 
     /// Time moves on, and nothing happens until then.
     #[inline(always)]
-    pub fn pass(&mut self, to: u64) {
+    fn pass(&mut self, to: u64, has_costs: bool) {
         if self.changed != 0 {
-            self.turn();
+            self.turn(has_costs);
         }
         self.now = to;
     }
 
     /// What idle workers wait for has changed, perhaps.
     #[inline(always)]
-    fn turn(&mut self) {
+    fn turn(&mut self, has_costs: bool) {
         let changed = std::mem::take(&mut self.changed);
         if self.is_mixed {
-            return self.turn_mixed(changed);
+            return self.turn_mixed(changed, has_costs);
         }
         // Task types are MIX and then the types of workers in their order; workers of a type run one class.
         let mut kinds = changed & self.present;
         while kinds != 0 {
             let class = kinds.trailing_zeros() as usize;
             kinds &= kinds - 1;
-            let cause = self.cause(&self.crowds[class]);
+            let cause = self.cause(&self.crowds[class], has_costs);
             if cause != self.sums[class - 1].cause {
-                self.turn_to(class - 1, cause);
+                self.turn_to(class - 1, cause, has_costs);
             }
         }
     }
 
     /// The same where workers of a type may run several classes.
     #[inline(never)]
-    fn turn_mixed(&mut self, changed: u8) {
+    fn turn_mixed(&mut self, changed: u8, has_costs: bool) {
         for kind in WorkerType::ALL {
             let classes = classes_of(kind);
             if changed & classes != 0 && self.present >> (kind as u8 + 1) & 1 == 1 {
-                let cause = self.cause(&crowd_of_several(&self.crowds, classes));
+                let cause = self.cause(&crowd_of_several(&self.crowds, classes), has_costs);
                 if cause != self.sums[kind as usize].cause {
-                    self.turn_to(kind as usize, cause);
+                    self.turn_to(kind as usize, cause, has_costs);
                 }
             }
         }
@@ -368,15 +363,15 @@ impl Ledger {
 
     /// What a free worker waits for that can run these tasks.
     #[inline(always)]
-    fn cause(&self, crowd: &Crowd) -> usize {
+    fn cause(&self, crowd: &Crowd, has_costs: bool) -> usize {
         let nothing = usize::from(self.supply.0);
-        if self.has_costs { crowd.costly_cause(nothing) } else { crowd.cause(nothing) }
+        if has_costs { crowd.costly_cause(nothing) } else { crowd.cause(nothing) }
     }
 
     /// From now on idle workers of this type wait for something else.
     #[inline]
-    fn turn_to(&mut self, kind: usize, cause: usize) {
-        if !self.has_costs {
+    fn turn_to(&mut self, kind: usize, cause: usize, has_costs: bool) {
+        if !has_costs {
             self.note_ends(kind);
         }
         if self.now > self.makespan && self.tails >> kind & 1 == 0 {

@@ -141,20 +141,21 @@ impl Orchestrator {
 
     /// Submits the task at hand, for which there is a slot, in one go, if its producers are named, none of them can have ended badly,
     /// and entries for them are all else it needs and there. Only where one thread does everything and submitting takes no time, and
-    /// for a task that [is single](Orchestrator::is_single). `cycles` is what it adds to its path, `first` what comes before the first
+    /// for a task that [is single](Orchestrator::is_single). `ring` is [its ring](Orchestrator::ring), `cycles` is what it adds to its path, `first` what comes before the first
     /// of a path; `flags` are set from the beginning.
     #[inline(always)]
     pub fn try_submit<'w, S: Sharing>(
         &mut self,
         window: &'w Window<S>,
+        ring: u32,
         (cycles, first): (u64, u64),
         flags: u32,
     ) -> Option<(SlotRef, &'w Slot<S>, u32)> {
         let count = self.task.deps.len();
-        if !self.is_simple || self.is_found || !self.bad.is_empty() || !window.has_entries(self.ring, count) {
+        if !self.is_simple || self.is_found || !self.bad.is_empty() || !window.has_entries(ring, count) {
             return None;
         }
-        let mut newcomer = window.newcomer(self.ring);
+        let mut newcomer = window.newcomer(ring);
         // What ended badly would be known by name.
         self.each_named(window, count > 1, |_, producer, from| newcomer.link(producer.slot, from));
         let first = if self.path == 0 { first } else { 0 };

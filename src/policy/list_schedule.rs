@@ -264,8 +264,9 @@ impl List {
         self.hand_out(now);
         while self.ends.next() != u64::MAX {
             now = self.ends.next();
-            for (nth, word) in self.ends.turn().enumerate() {
-                self.ends.take(word, nth).for_each(|worker| self.end(worker, now));
+            let mut due = self.ends.turn();
+            while let Some(worker) = self.ends.take(&mut due) {
+                self.end(worker, now);
             }
             for place in 0..std::mem::take(&mut self.n_released) {
                 let (kind, place) = self.arrival(self.released[place]);

@@ -270,6 +270,8 @@ pub struct Stage<'a> {
     pub window: &'a Window<Local>,
     pub(crate) floor: &'a mut Floor,
     pub(crate) ledger: &'a mut Ledger,
+    /// Whether jobs of the scheduler or pickups take time.
+    pub(crate) has_costs: bool,
     /// Blocks placed, to become dispatch jobs in this order: the leading worker of each.
     pub(crate) placed: &'a mut Vec<u32>,
 }
@@ -323,7 +325,7 @@ impl Stage<'_> {
     #[inline(always)]
     pub fn place_on(&mut self, slot: SlotRef, worker: u32) -> Placement {
         self.floor.take_worker(worker);
-        self.ledger.placed(worker);
+        self.ledger.placed(worker, self.has_costs);
         self.record(slot, &self.window.slot(slot).job, worker)
     }
 
@@ -331,7 +333,7 @@ impl Stage<'_> {
     pub fn place_crew(&mut self, slot: SlotRef, crew: Crew) -> Placement {
         for &worker in crew.ids() {
             self.floor.take_worker(worker);
-            self.ledger.placed(worker);
+            self.ledger.placed(worker, self.has_costs);
         }
         self.record_crew(slot, &self.window.slot(slot).job, crew)
     }
@@ -342,14 +344,14 @@ impl Stage<'_> {
             return self.place_mix(slot, job);
         }
         let Some(worker) = self.floor.take(kind) else { return Placement::Nothing };
-        self.ledger.placed(worker);
+        self.ledger.placed(worker, self.has_costs);
         self.record(slot, job, worker)
     }
 
     #[inline(never)]
     fn place_mix(&mut self, slot: SlotRef, job: &Description<Local>) -> Placement {
         let Some(crew) = self.floor.take_mix(job.units()) else { return Placement::Nothing };
-        crew.ids().iter().for_each(|&worker| self.ledger.placed(worker));
+        crew.ids().iter().for_each(|&worker| self.ledger.placed(worker, self.has_costs));
         self.record_crew(slot, job, crew)
     }
 
@@ -362,12 +364,14 @@ impl Stage<'_> {
     #[inline(always)]
     fn record(&mut self, slot: SlotRef, job: &Description<Local>, leader: u32) -> Placement {
         let class = Class::from_bits(job.class());
-        let left = job.place_block();
+        let (index, left) = job.place_block();
         let block = &mut self.floor.worker_mut(leader).block;
         block.slot = slot;
-        block.index = job.block_index(left);
-        block.placed = self.now;
-        self.ledger.block_placed(class);
+        block.index = index;
+        if self.has_costs {
+            block.placed = self.now;
+            self.ledger.block_placed(class);
+        }
         self.placed.push(leader);
         if left > 0 {
             return Placement::Some;

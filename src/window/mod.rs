@@ -413,17 +413,14 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
-        let n_linked = slot.deps_linked.load(Relaxed) as usize;
-        if n_linked > 0 {
-            assert!(!S::SHARED || n_linked <= self.deps as usize, "{TOO_MANY}");
-            let first = self.ring_of(slot_ref) as usize * self.deps as usize;
-            let pool = &self.entries[first..][..self.deps as usize];
-            let (begin, rest) = pool.split_at(slot.deps_first.load(Relaxed) as usize);
-            let straight = n_linked.min(rest.len());
-            for part in [&rest[..straight], &begin[..n_linked - straight]] {
-                for entry in part {
-                    self.release(entry.producer.load(Relaxed), outcomes);
-                }
+        let mut left = slot.deps_linked.load(Relaxed);
+        if left > 0 {
+            assert!(!S::SHARED || left <= self.deps, "{TOO_MANY}");
+            let (first, mut place) = (self.ring_of(slot_ref) * self.deps, slot.deps_first.load(Relaxed));
+            while left > 0 {
+                self.release(self.entries[(first + place) as usize].producer.load(Relaxed), outcomes);
+                place = self.place_behind(place);
+                left -= 1;
             }
         }
         slot.let_go(slot_ref, outcomes);

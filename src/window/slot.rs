@@ -279,10 +279,14 @@ impl<S: Sharing> Description<S> {
         if self.has(flag::MANY_BLOCKS) { self.to_place.load(Relaxed) } else { 1 }
     }
 
-    /// A block is placed; returns how many are left. For one thread.
+    /// A block is placed; returns its number and how many are left. For one thread.
     #[inline]
-    pub fn place_block(&self) -> u32 {
-        if self.has(flag::MANY_BLOCKS) { self.to_place.fetch_sub(1, Relaxed) - 1 } else { 0 }
+    pub fn place_block(&self) -> (u32, u32) {
+        if !self.has(flag::MANY_BLOCKS) {
+            return (0, 0);
+        }
+        let left = self.to_place.fetch_sub(1, Relaxed) - 1;
+        (self.blocks.load(Relaxed) - left - 1, left)
     }
 
     /// A block is completed; true if it was the last. For one thread.
@@ -295,12 +299,6 @@ impl<S: Sharing> Description<S> {
     #[inline]
     pub fn vector_cycles(&self) -> u64 {
         if self.has(flag::PER_KIND) { self.vector_cycles.load(Relaxed) } else { self.cycles.load(Relaxed) }
-    }
-
-    /// The number of the block placed last, when `left` are left to place.
-    #[inline]
-    pub fn block_index(&self, left: u32) -> u32 {
-        if self.has(flag::MANY_BLOCKS) { self.blocks.load(Relaxed) - left - 1 } else { 0 }
     }
 
     /// All blocks are to be placed once more.
