@@ -383,22 +383,23 @@ impl Floor {
     /// Gives a worker back.
     #[inline(always)]
     pub fn give_back(&mut self, id: u32) {
-        let worker = &self.workers[id as usize];
+        let worker = &mut self.workers[id as usize];
         debug_assert!(!worker.is_free, "worker {id} is free already");
-        let set = &mut self.free[worker.kind as usize];
-        if set.is_full() {
-            let workers = &self.workers;
-            set.tidy(|entry| {
-                let worker = &workers[entry.id() as usize];
-                worker.is_free && worker.clock == entry.clock()
-            });
-        }
-        set.insert(Entry::new(worker.clock, id));
-        set.count += 1;
-        self.workers[id as usize].is_free = true;
+        worker.is_free = true;
         if self.keeps_ids {
             self.free_ids.insert(id);
         }
+        let entry = Entry::new(worker.clock, id);
+        let set = &mut self.free[worker.kind as usize];
+        set.count += 1;
+        if set.is_full() {
+            let workers = &self.workers;
+            set.tidy(|other| {
+                let worker = &workers[other.id() as usize];
+                worker.is_free && worker.clock == other.clock() && other != entry
+            });
+        }
+        set.insert(entry);
     }
 
     /// Takes the units of a MIX block of the cluster with the smallest (largest clock of the chosen units, cluster).
