@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${1:?usage: scripts/stg.sh FOLDER [RESULT]}
+[ -f "$data/optimal_makespans.csv" ] || { echo "$data/optimal_makespans.csv is not there; name the folder of the graphs" >&2; exit 2; }
 result=${2:-results/$(date +%F)-stg}
 cargo build --release --quiet
 mkdir -p "$result"
