@@ -10,6 +10,7 @@
 
 mod choose;
 mod config;
+mod finder;
 mod flow;
 mod graph;
 mod node;
@@ -94,6 +95,18 @@ impl Bmf {
             requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
             flow: Flow::new(shape, config, Queues::new(machine.workers.total()), Record::new(is_declared)),
         })
+    }
+
+    /// Cancels a READY task of a node that was closed by force; whether it did.
+    #[inline(never)]
+    fn refuses(&mut self, ready: Ready, now: u64) -> bool {
+        let is_closed = self.flow.nodes[self.flow.node_of(ready.task) as usize].is(Flag::ForceClosed);
+        if is_closed {
+            self.flow.hold_released();
+            self.requests.cancel.push((ready.slot, "force close".into()));
+            self.flow.cancel(ready.task, now);
+        }
+        is_closed
     }
 
     /// Cancels what is not needed any more.
@@ -199,17 +212,19 @@ impl Policy for Bmf {
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
-        let node = self.flow.node_of(ready.task);
-        if self.flow.nodes[node as usize].is(Flag::ForceClosed) {
-            self.requests.cancel.push((ready.slot, "force close".into()));
-            self.flow.cancel(ready.task, now);
+        if self.force_close.is_some() && self.refuses(ready, now) {
             return Ok(());
         }
-        self.flow.hold(ready.task, ready.slot, node);
+        if self.is_completing && !ready.by_admission {
+            self.flow.release(ready.task, ready.slot);
+            return Ok(());
+        }
+        let node = self.flow.node_of(ready.task);
         if ready.by_admission {
-            self.flow.sched_required(node, now);
+            self.flow.admit(ready.task, ready.slot, node, now);
             self.settle(now);
-        } else if !self.is_completing {
+        } else {
+            self.flow.hold(ready.task.0 as u32, ready.slot, node);
             self.arrivals.push(node);
         }
         Ok(())
@@ -256,13 +271,16 @@ impl Policy for Bmf {
 
     fn on_complete(&mut self, end: &End, now: u64) {
         self.is_completing = false;
-        if self.phase != Phase::Halted {
+        if self.phase == Phase::Halted {
+            self.flow.hold_released();
+        } else {
             self.flow.complete(end.task, end.kind != TaskType::None, now);
             self.settle(now);
         }
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, now: u64) {
+        self.flow.hold_released();
         if self.phase != Phase::Halted {
             self.flow.cancel(task, now);
             self.settle(now);

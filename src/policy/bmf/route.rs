@@ -85,6 +85,7 @@ impl<'a> Router<'a> {
         }
     }
 
+    #[inline]
     fn choose(&mut self, id: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = if !self.config.nodes.is_empty() && self.config.nodes.contains_key(&id) {
             self.configured(id, kind)?
@@ -99,6 +100,7 @@ impl<'a> Router<'a> {
         Ok(queue)
     }
 
+    #[cold]
     fn configured(&self, node: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = self.config.queue_of(node);
         let Some(&worker) = self.workers.get(queue as usize) else {
@@ -126,6 +128,7 @@ impl<'a> Router<'a> {
         self.config.refuse(&[&format!("bmf.nodes.{node}.scheduler"), &format!("bmf.nodes.{node}")], message)
     }
 
+    #[cold]
     fn first_fit(&mut self, node: i32, kind: TaskType) -> u32 {
         let queue = self.candidates(kind).next().unwrap_or(0);
         if queue > 0 {
@@ -137,14 +140,19 @@ impl<'a> Router<'a> {
         queue
     }
 
+    #[inline]
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
-        if self.rounds[kind as usize].is_none() {
-            self.rounds[kind as usize] = Some(self.round(kind));
+        if let Some(round) = &mut self.rounds[kind as usize] {
+            return round.next(&self.load);
         }
-        self.rounds[kind as usize].as_mut().map_or(0, |round| round.next(&self.load))
+        let mut round = self.round(kind);
+        let queue = round.next(&self.load);
+        self.rounds[kind as usize] = Some(round);
+        queue
     }
 
     /// The queues that derived nodes of a type go to.
+    #[cold]
     fn round(&self, kind: TaskType) -> Round {
         let count = self.config.scheduler_count.unwrap_or(u32::MAX);
         // More queues than are configured serve a type only if none of those can run it.
@@ -170,6 +178,7 @@ struct Round {
 }
 
 impl Round {
+    #[inline]
     fn next(&mut self, loads: &[u64]) -> u32 {
         loop {
             match self.queues.get(self.next) {
