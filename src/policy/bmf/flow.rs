@@ -57,6 +57,17 @@ struct Holding {
     limit: usize,
 }
 
+/// Looks again whether a node is able.
+#[inline(never)]
+fn review(index: u32, nodes: &mut [Node], limits: &Limits, passes: &mut Passes) {
+    let node = &mut nodes[index as usize];
+    let is_able = !node.held.is_empty() && !node.is_held_back(limits.of(index));
+    if node.is(Flag::Able) != is_able {
+        node.set(Flag::Able, is_able);
+        passes.changed(index, is_able);
+    }
+}
+
 impl Holding {
     /// A node holds a task, and held none before.
     #[inline]
@@ -127,8 +138,7 @@ impl Flow {
     pub fn admit(&mut self, task: TaskId, slot: SlotRef, index: u32, now: u64) {
         self.shape.foresee_tasks(task.0 as usize);
         if self.lets_through(index) {
-            self.note_held(index, 1);
-            self.schedule(task.0 as u32, slot, index, now);
+            self.pass_through(task.0 as u32, slot, index, now);
         } else {
             self.hold(task.0 as u32, slot, index);
             self.sched_required(index, now);
@@ -140,7 +150,6 @@ impl Flow {
     pub fn release(&mut self, task: TaskId, slot: SlotRef) {
         self.shape.foresee_tasks(task.0 as usize);
         if self.released.is_none() && !self.passes.is_any_able() && self.passes.is_acyclic() {
-            self.shape.foresee_edges(task.0 as usize);
             self.released = Some((task.0 as u32, slot));
         } else {
             self.hold_released();
@@ -169,32 +178,33 @@ impl Flow {
     pub fn hold(&mut self, task: u32, slot: SlotRef, index: u32) {
         let node = &mut self.nodes[index as usize];
         let is_first = node.held.push(task, slot, &self.shape, &mut self.rows);
-        self.shape.foresee_edges(task as usize);
-        self.note_held(index, self.nodes[index as usize].held.len(&self.rows));
+        if let Some(record) = self.records.get_mut(index as usize) {
+            record.held_high = record.held_high.max(node.held.len(&self.rows));
+        }
         self.held += 1;
         if is_first {
+            let is_able = !node.is_held_back(self.limits.of(index));
             self.holding.add(index, &self.nodes);
-            self.review(index);
+            if is_able {
+                self.nodes[index as usize].set(Flag::Able, true);
+                self.passes.changed(index, true);
+            }
         }
+        self.shape.foresee_edges(task as usize);
     }
 
-    /// So many tasks wait in a node.
+    /// A task that goes straight through its node waits there alone.
     #[inline]
-    fn note_held(&mut self, index: u32, n_held: u32) {
+    fn pass_through(&mut self, task: u32, slot: SlotRef, index: u32, now: u64) {
         if let Some(record) = self.records.get_mut(index as usize) {
-            record.held_high = record.held_high.max(n_held);
+            record.held_high = record.held_high.max(1);
         }
+        self.schedule(task, slot, index, now);
     }
 
     /// Looks again whether a node is able; called whenever what decides it may have changed.
-    #[inline]
     fn review(&mut self, index: u32) {
-        let node = &mut self.nodes[index as usize];
-        let is_able = !node.held.is_empty() && !node.is_held_back(self.limits.of(index));
-        if node.is(Flag::Able) != is_able {
-            node.set(Flag::Able, is_able);
-            self.passes.changed(index, is_able);
-        }
+        review(index, &mut self.nodes, &self.limits, &mut self.passes);
     }
 
     /// The graph starts: every source is listed, and each listing schedules one node.
@@ -251,7 +261,11 @@ impl Flow {
             self.record.forced(now, &self.shape.names, TaskId(task.into()));
         }
         self.schedule(task, slot, index, now);
-        self.review(index);
+        let node = &mut self.nodes[index as usize];
+        if node.is(Flag::Able) && (node.held.is_empty() || node.is_held_back(self.limits.of(index))) {
+            node.set(Flag::Able, false);
+            self.passes.changed(index, false);
+        }
         true
     }
 
@@ -283,7 +297,7 @@ impl Flow {
             record.processed += 1;
         }
         let closed = self.is_over(index, now);
-        if closed {
+        if closed && self.held > 0 {
             self.close(index, now);
         }
         let mut next = first as usize;
@@ -297,11 +311,26 @@ impl Flow {
             self.sched_required(self.shape.streams[outlet.stream()].to, now);
             next = if outlet.is_last() { usize::MAX } else { next + 1 };
         }
-        if was_scheduled {
-            self.one_less_pending(index);
+        let has_room = was_scheduled && self.one_less_pending(index);
+        if has_room && self.lets_through(index) {
+            // It alone is able now, and is held back again when it has scheduled one more.
+            self.schedule_held(index, now);
+            return;
+        }
+        if has_room {
+            self.review(index);
         }
         if !closed {
             self.sched_required(index, now);
+        }
+    }
+
+    /// The oldest task that waits in a node that is not marked as able goes into its queue.
+    #[inline]
+    fn schedule_held(&mut self, index: u32, now: u64) {
+        if let Some((task, slot)) = self.nodes[index as usize].held.pop(&mut self.rows) {
+            self.held -= 1;
+            self.schedule(task, slot, index, now);
         }
     }
 
@@ -315,15 +344,16 @@ impl Flow {
             self.hold(task, slot, to);
             return first;
         }
-        self.note_held(to, 1);
-        self.schedule(task, slot, to, now);
+        self.pass_through(task, slot, to, now);
         if self.passes.is_any_able() { self.shape.outlet_behind(first, to) } else { first }
     }
 
     /// A scheduled task was taken out of its queue again.
     pub fn remove(&mut self, task: TaskId, now: u64) {
         let index = self.node_of(task);
-        self.one_less_pending(index);
+        if self.one_less_pending(index) {
+            self.review(index);
+        }
         if self.is_over(index, now) {
             self.close(index, now);
         } else {
@@ -331,13 +361,12 @@ impl Flow {
         }
     }
 
+    /// A task of a node is not pending any more; whether tasks that the node holds were held back by that.
     #[inline]
-    fn one_less_pending(&mut self, index: u32) {
+    fn one_less_pending(&mut self, index: u32) -> bool {
         let node = &mut self.nodes[index as usize];
         node.pending -= 1;
-        if node.pending + 1 == self.limits.of(index) {
-            self.review(index);
-        }
+        node.pending + 1 == self.limits.of(index) && !node.held.is_empty()
     }
 
     /// A task that was not scheduled will never run.
@@ -440,12 +469,12 @@ impl Flow {
     }
 
     /// A consumer of a node is scheduled or will never be: packets that waited for it alone do not wait any more.
-    #[inline]
+    #[inline(always)]
     fn unqueue_packets(&mut self, consumer: u32, to: u32) {
-        let limit = self.limits.of(to);
-        for edge in self.shape.inlets_of(consumer as usize) {
-            let NodeGraph { inlets, outlets, streams, .. } = &mut self.shape;
-            let Some(outlet) = outlets.get_mut(inlets[edge] as usize) else { continue };
+        let (limit, range) = (self.limits.of(to), self.shape.inlets_of(consumer as usize));
+        let Flow { shape: NodeGraph { inlets, outlets, streams, .. }, nodes, limits, passes, .. } = self;
+        for &inlet in &inlets[range] {
+            let Some(outlet) = outlets.get_mut(inlet as usize) else { continue };
             outlet.waiting -= 1;
             if outlet.waiting != QUEUED {
                 continue;
@@ -454,16 +483,9 @@ impl Flow {
             let stream = &mut streams[outlet.stream()];
             stream.waiting -= 1;
             if stream.waiting + 1 == limit {
-                let from = stream.from;
-                self.has_room(from);
+                nodes[stream.from as usize].full_streams -= 1;
+                review(stream.from, nodes, limits, passes);
             }
         }
-    }
-
-    /// A stream out of a node is full no more.
-    #[inline(never)]
-    fn has_room(&mut self, from: u32) {
-        self.nodes[from as usize].full_streams -= 1;
-        self.review(from);
     }
 }

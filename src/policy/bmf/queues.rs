@@ -67,6 +67,8 @@ impl Item {
 /// All queues; the last one has no worker of its own and takes tasks that need several workers.
 pub(super) struct Queues {
     queues: Vec<Queue>,
+    /// Tasks that need several workers and have blocks not placed.
+    waiting_together: usize,
     /// Queues of workers that have a task with blocks not placed.
     filled: WorkerSet,
     /// Tasks with blocks not placed.
@@ -87,15 +89,18 @@ impl Queues {
         let n_queues = n_workers as usize + 1;
         Queues {
             queues: (0..n_queues).map(|_| Queue::default()).collect(),
+            waiting_together: 0,
             filled: WorkerSet::new(n_workers as usize),
             waiting: 0,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, queue: u32, item: Item) {
         if (queue as usize) < self.queues.len() - 1 {
             self.filled.insert(queue);
+        } else {
+            self.waiting_together += 1;
         }
         let queue = &mut self.queues[queue as usize];
         queue.items.push(item);
@@ -129,7 +134,12 @@ impl Queues {
     /// Takes out the tasks of a node that have not begun, of one queue or of all, in the order in which they would run.
     pub fn remove(&mut self, node: i32, queue: Option<u64>) -> Vec<Item> {
         let (mut removed, mut kept) = (Vec::new(), Vec::new());
+        let together = self.queues.len() - 1;
         for (index, place) in self.queues.iter_mut().enumerate() {
+            if index == together {
+                let is_meant = |item: &&Item| item.node() == node && queue.is_none_or(|queue| queue == index as u64);
+                self.waiting_together -= place.items.iter().filter(is_meant).count();
+            }
             if queue.is_none_or(|queue| queue == index as u64) {
                 for item in place.items.take_sorted() {
                     let to = if item.node() == node { &mut removed } else { &mut kept };
@@ -148,9 +158,8 @@ impl Queues {
         if self.waiting == 0 {
             return;
         }
-        let together = self.queues.len() - 1;
-        if self.queues[together].has_any() {
-            self.waiting -= self.queues[together].hand_out_together(stage);
+        if self.waiting_together > 0 {
+            self.hand_out_together(stage);
         }
         let mut from = 0;
         while self.waiting > 0
@@ -162,6 +171,15 @@ impl Queues {
             if !queue.has_any() {
                 self.filled.remove(worker);
             }
+        }
+    }
+
+    #[inline(never)]
+    fn hand_out_together(&mut self, stage: &mut Stage<'_>) {
+        if let Some(queue) = self.queues.last_mut() {
+            let n_done = queue.hand_out_together(stage);
+            self.waiting_together -= n_done;
+            self.waiting -= n_done;
         }
     }
 
