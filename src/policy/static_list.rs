@@ -124,6 +124,12 @@ impl Plan {
         self.first.is_empty()
     }
 
+    /// The worker of the block of a task, if every task is at most one block of one worker and this one is planned.
+    #[inline]
+    fn single(&self, task: TaskId) -> Option<Part> {
+        self.parts.get(task.0 as usize).copied().filter(|&part| part != Part::NONE)
+    }
+
     /// Every worker of every block of a task.
     #[inline]
     fn of(&self, task: TaskId) -> &[Part] {
@@ -288,6 +294,13 @@ impl StaticList {
         }
     }
 
+    /// A task that the plan does not know is READY.
+    #[cold]
+    fn take_unplanned(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
+        self.n_unplanned += 1;
+        self.unplanned.on_ready(ready, now)
+    }
+
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, crew: Crew, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.progress.lanes[worker as usize].is_first(order);
@@ -402,7 +415,11 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
-        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+        if !self.plan.is_single() {
+            self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+        } else if let Some(part) = self.plan.single(task) {
+            self.progress.submitted(part, slot);
+        }
         Ok(())
     }
 
@@ -410,17 +427,19 @@ impl Policy for StaticList {
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
         // Most tasks become READY about in their order.
         self.plan.foresee(ready.task.0 as usize + AHEAD);
-        let parts = self.plan.of(ready.task);
-        if parts.is_empty() {
-            self.n_unplanned += 1;
-            return self.unplanned.on_ready(ready, now);
+        let single = if self.plan.is_single() { self.plan.single(ready.task) } else { None };
+        if single.is_none() && self.plan.of(ready.task).is_empty() {
+            return self.take_unplanned(ready, now);
         }
         if let Err(dropped) = self.book.enter(ready.kind) {
             self.on_cancel(ready.slot, ready.task, now);
             return Err(dropped);
         }
         self.progress.is_ready[ready.slot as usize] = true;
-        parts.iter().for_each(|&part| self.progress.ready(part));
+        match single {
+            Some(part) => self.progress.ready(part),
+            None => self.plan.of(ready.task).iter().for_each(|&part| self.progress.ready(part)),
+        }
         Ok(())
     }
 

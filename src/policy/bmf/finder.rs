@@ -1,14 +1,21 @@
 //! Finds the streams between nodes and what every task puts into them, node by node and edge by edge.
 
+use super::config::NodeConfig;
 use super::graph::{Member, Outlet, Stream, UNUSED};
+use super::node::Node;
+use super::record::LISTED;
 use crate::large;
 use crate::window::{NONE, prefetch};
+use std::collections::BTreeSet;
 
 /// What is looked at again and again while streams are found.
 pub(super) struct Finder<'a> {
     tasks: &'a mut [Member],
     inlets: &'a mut [u32],
     outlets: &'a mut [Outlet],
+    nodes: &'a [Node],
+    /// From this node on, packets of nodes with few tasks are not counted.
+    quiet: u32,
     pub streams: Vec<Stream>,
     pub upstream: Vec<u32>,
     /// By node, one more than the last stream out of it.
@@ -19,20 +26,53 @@ pub(super) struct Finder<'a> {
     pub is_ordered: bool,
 }
 
+/// Room for as many outlets as every task has consumers, which is enough. What is not used is never touched.
+fn make_room(tasks: &mut [Member], outlets: &mut Vec<Outlet>) {
+    let mut end = 0;
+    for task in tasks {
+        end += task.outlet;
+        task.outlet = end | UNUSED;
+    }
+    assert!(end < UNUSED, "so many dependencies take more than all memory");
+    *outlets = large::zeroed(end as usize);
+}
+
+/// A node with fewer tasks never has a full stream, if the configuration says nothing of limits.
+const FEW: u32 = NodeConfig::USUAL_LIMIT as u32;
+
+/// From which node on nobody ever sees how many packets of a node with few tasks wait: behind the nodes whose streams the report lists.
+/// None if it would hardly be worth to leave them out.
+fn first_quiet(tasks: &[Member], n_nodes: usize) -> Option<u32> {
+    const LOOK_AT: usize = 4 * LISTED;
+    if n_nodes < tasks.len() / 2 {
+        return None;
+    }
+    let with_streams = tasks.iter().take(LOOK_AT).filter(|task| task.outlet > 0).map(|task| task.node);
+    let nodes: BTreeSet<u32> = with_streams.collect();
+    nodes.into_iter().nth(LISTED - 1).map(|node| node + 1)
+}
+
 impl<'a> Finder<'a> {
+    /// Nothing found yet. `is_usual` means that nodes are derived and have the usual limits. The number of its consumers stands in the
+    /// place of each task's first outlet.
     pub fn new(
         tasks: &'a mut [Member],
         inlets: &'a mut [u32],
-        outlets: &'a mut [Outlet],
-        n_nodes: usize,
+        outlets: &'a mut Vec<Outlet>,
+        nodes: &'a [Node],
+        is_usual: bool,
     ) -> Finder<'a> {
+        let quiet = if is_usual { first_quiet(tasks, nodes.len()) } else { None };
+        make_room(tasks, outlets);
         Finder {
             tasks,
             inlets,
             outlets,
+            nodes,
+            quiet: quiet.unwrap_or(u32::MAX),
             streams: Vec::new(),
             upstream: Vec::new(),
-            fed: large::zeroed(n_nodes),
+            fed: large::zeroed(nodes.len()),
             begin: 0,
             is_ordered: true,
         }
@@ -81,6 +121,9 @@ impl<'a> Finder<'a> {
             let (from, first) = (producer.node, producer.outlet);
             self.inlets[edge] = if from == to {
                 NONE
+            } else if from >= self.quiet && self.nodes[from as usize].left < FEW {
+                self.find_quiet(edge, from, to);
+                NONE
             } else if let Some(outlet) = self.outlets.get_mut(first as usize)
                 && outlet.stream() >= self.begin as usize
             {
@@ -93,6 +136,20 @@ impl<'a> Finder<'a> {
                 self.outlets[place as usize] = Outlet { stream, waiting };
                 place
             };
+        }
+    }
+
+    /// The same for a producer of a node whose packets are not counted.
+    #[inline]
+    fn find_quiet(&mut self, edge: usize, from: u32, to: u32) {
+        let producer = self.inlets[edge] as usize;
+        let first = self.tasks[producer].outlet;
+        let known = self.outlets.get(first as usize).is_some_and(|outlet| outlet.stream() >= self.begin as usize);
+        if !known {
+            let place = (first & !UNUSED) - 1;
+            self.tasks[producer].outlet = place;
+            let stream = self.stream(from, to) | first & UNUSED;
+            self.outlets[place as usize] = Outlet { stream, waiting: 0 };
         }
     }
 

@@ -16,7 +16,6 @@ use crate::id::{TaskId, TaskType};
 use crate::large;
 use crate::policy::number_set::NumberSet;
 use crate::window::{NONE, prefetch};
-use std::collections::BTreeSet;
 use zerocopy::FromZeros;
 
 /// All nodes and tasks.
@@ -148,7 +147,7 @@ impl NodeGraph {
         graph.live = large::with_capacity(graph.nodes.len());
         graph.live.resize(graph.nodes.len(), (0, 0));
         let by_node = if is_grouped && graph.ids.is_empty() { Vec::new() } else { graph.by_node() };
-        graph.find_streams(&config.streams, &by_node);
+        graph.find_streams(config, &by_node);
         if !graph.is_ordered && graph.ids.is_empty() {
             graph.levels = nodes.iter().map(|node| node.level).collect();
         }
@@ -314,14 +313,14 @@ impl NodeGraph {
     /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at, and the last
     /// node first, so that outlets fill the room for them from its end. `by_node` has the tasks of each node one after the other, or
     /// nothing if they follow each other anyway.
-    fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>, by_node: &[u32]) {
+    fn find_streams(&mut self, config: &Config, by_node: &[u32]) {
+        let (declared, is_usual) = (&config.streams, self.ids.is_empty() && config.nodes.is_empty());
         let index = |id| self.index_of(id).expect("every declared node is listed");
         self.declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
         let mut by_end = self.declared.clone();
         by_end.sort_unstable_by_key(|&(_, to)| to);
-        self.make_room_for_outlets();
         let (n_nodes, mut end, mut marks) = (self.n_nodes(), self.tasks.len(), Vec::new());
-        let mut finder = Finder::new(&mut self.tasks, &mut self.inlets, &mut self.outlets, n_nodes);
+        let mut finder = Finder::new(&mut self.tasks, &mut self.inlets, &mut self.outlets, &self.nodes, is_usual);
         for to in (0..n_nodes as u32).rev() {
             finder.begin = finder.streams.len() as u32;
             while let Some((from, _)) = by_end.pop_if(|&mut (_, end)| end == to) {
@@ -382,7 +381,7 @@ impl NodeGraph {
     /// Fetches the streams that the packets of a task will wait in.
     #[inline]
     pub fn foresee_packets(&self, task: u32) {
-        const FEW: usize = 3;
+        const FEW: usize = 2;
         let first = self.tasks[task as usize].outlet as usize;
         // Where they end is not looked at: that may still be on its way.
         for outlet in self.outlets.iter().skip(first).take(FEW) {
@@ -390,17 +389,6 @@ impl NodeGraph {
                 prefetch(stream);
             }
         }
-    }
-
-    /// Room for as many outlets as every task has consumers, which is enough. What is not used is never touched.
-    fn make_room_for_outlets(&mut self) {
-        let mut end = 0;
-        for task in &mut self.tasks {
-            end += task.outlet;
-            task.outlet = end | UNUSED;
-        }
-        assert!(end < UNUSED, "so many dependencies take more than all memory");
-        self.outlets = large::zeroed(end as usize);
     }
 
     /// Tasks of each node one after the other.

@@ -51,6 +51,7 @@ impl<'a> Router<'a> {
     ///
     /// # Errors
     /// When a configured queue has no worker, or one of the wrong type.
+    #[inline]
     pub fn queue_of_all(&mut self, id: i32, demand: Demand) -> Result<u32, ConfigError> {
         if takes_several(demand) { Ok(self.workers.len() as u32) } else { self.choose(id, demand.kind) }
     }
@@ -85,7 +86,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, id: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = if !self.config.nodes.is_empty() && self.config.nodes.contains_key(&id) {
             self.configured(id, kind)?
@@ -140,7 +141,7 @@ impl<'a> Router<'a> {
         queue
     }
 
-    #[inline]
+    #[inline(always)]
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
         if let Some(round) = &mut self.rounds[kind as usize] {
             return round.next(&self.load);
@@ -178,7 +179,7 @@ struct Round {
 }
 
 impl Round {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, loads: &[u64]) -> u32 {
         loop {
             match self.queues.get(self.next) {
