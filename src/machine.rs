@@ -12,6 +12,8 @@ pub struct Floor {
     free_ids: WorkerSet,
     /// Whether `free_ids` is kept.
     keeps_ids: bool,
+    /// Whether free workers stand in the order of their clocks. It is found when somebody asks for it, and kept from then on.
+    keeps_order: bool,
     clusters: u32,
     n_cubes: u32,
 }
@@ -247,6 +249,7 @@ impl Floor {
             free: WorkerType::ALL.map(|kind| FreeSet::with_room_for(config.count(kind))),
             free_ids: WorkerSet::new(config.total() as usize),
             keeps_ids: false,
+            keeps_order: true,
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
@@ -290,6 +293,24 @@ impl Floor {
         self.keeps_ids = true;
         let free = (0..).zip(&self.workers).filter(|(_, worker)| worker.is_free);
         free.for_each(|(id, _)| self.free_ids.insert(id));
+    }
+
+    /// Keeps the order of free workers only from the moment on at which somebody asks for the one with the smallest clock. For those
+    /// who [keep](Floor::keep_free_workers) who is free and mostly take certain workers.
+    pub fn leave_order(&mut self) {
+        self.keeps_order = false;
+        self.free.iter_mut().for_each(|set| set.head = set.tail);
+    }
+
+    #[cold]
+    fn find_order(&mut self) {
+        self.keeps_order = true;
+        let mut free: Vec<Entry> = Vec::new();
+        for (id, worker) in (0..).zip(&self.workers).filter(|(_, worker)| worker.is_free) {
+            free.push(Entry::new(worker.clock, id));
+        }
+        free.sort_unstable();
+        free.into_iter().for_each(|entry| self.free[self.workers[entry.id() as usize].kind as usize].insert(entry));
     }
 
     /// The workers that are free, once they are [kept](Floor::keep_free_workers).
@@ -345,6 +366,9 @@ impl Floor {
     /// Smallest `(clock, id)` of the free workers of one type.
     #[inline]
     fn peek(&mut self, kind: WorkerType) -> Option<Entry> {
+        if !self.keeps_order {
+            self.find_order();
+        }
         let set = &mut self.free[kind as usize];
         if set.count == 0 {
             return None;
@@ -383,6 +407,10 @@ impl Floor {
         worker.is_free = true;
         if self.keeps_ids {
             self.free_ids.insert(id);
+            if !self.keeps_order {
+                self.free[worker.kind as usize].count += 1;
+                return;
+            }
         }
         let entry = Entry::new(worker.clock, id);
         let set = &mut self.free[worker.kind as usize];

@@ -401,6 +401,7 @@ impl StaticList {
 impl Policy for StaticList {
     const INTERFERES: bool = false;
     const KEEPS_ORDER: bool = true;
+    const TAKES_CERTAIN_WORKERS: bool = true;
 
     fn name(&self) -> &'static str {
         "static"

@@ -201,6 +201,7 @@ impl Policy for Bmf {
     /// As long as it is steady.
     const INTERFERES: bool = false;
     const KEEPS_ORDER: bool = true;
+    const TAKES_CERTAIN_WORKERS: bool = true;
 
     fn name(&self) -> &'static str {
         "bmf"
