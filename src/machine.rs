@@ -137,7 +137,21 @@ impl WorkerSet {
         self.first(from, |index| self.words[index] & other.words[index])
     }
 
-    /// The same for a set in which 0 is worker 64 × `offset` of the other.
+    /// How many words of 64 workers there are.
+    #[inline]
+    #[must_use]
+    pub fn n_words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Those of a word of workers that are in both sets, a bit each.
+    #[inline]
+    #[must_use]
+    pub fn common_word(&self, other: &WorkerSet, word: usize) -> u64 {
+        self.words[word] & other.words[word]
+    }
+
+    /// The first worker from `from` on that is in both sets; in this one 0 is worker 64 × `offset` of the other.
     #[inline]
     pub fn first_common_behind(&self, offset: u32, other: &WorkerSet, from: u32) -> Option<u32> {
         self.first(from, |index| self.words[index] & other.words[index + offset as usize])

@@ -197,7 +197,7 @@ impl Lane {
     }
 
     /// Puts a block in; whether it is the first now.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, block: Waiting) -> bool {
         let is_first = block < self.top;
         let other = if is_first { std::mem::replace(&mut self.top, block) } else { block };
@@ -225,7 +225,7 @@ struct Progress {
 
 impl Progress {
     /// The task of a block is submitted.
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, part: Part, slot: SlotRef) {
         if self.lanes[part.worker() as usize].push(Waiting::new(part.order(), slot)) {
             self.due.remove(part.worker());
@@ -251,7 +251,7 @@ impl Progress {
     }
 
     /// The first block of a worker is handed out or will never be.
-    #[inline]
+    #[inline(always)]
     fn leave_first(&mut self, worker: u32) {
         let lane = &mut self.lanes[worker as usize];
         lane.pop();
@@ -294,6 +294,12 @@ impl StaticList {
         }
     }
 
+    /// A task that may have several blocks, or blocks of several workers, is submitted.
+    #[inline(never)]
+    fn submit_all(&mut self, task: TaskId, slot: SlotRef) {
+        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+    }
+
     /// A task that the plan does not know is READY.
     #[cold]
     fn take_unplanned(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
@@ -311,26 +317,37 @@ impl StaticList {
     #[inline]
     fn place_due(&mut self, stage: &mut Stage<'_>) {
         let (due, free) = (&self.progress.due, stage.floor().free_workers());
-        let Some(first) = due.first_common(free, 0) else { return };
-        match due.first_common(free, first + 1) {
-            None => self.place_top(self.progress.lanes[first as usize].top.order(), first, stage),
-            Some(second) => self.place_in_order(first, second, stage),
+        let (mut first, mut is_only) = (None, true);
+        for word in 0..due.n_words() {
+            let workers = due.common_word(free, word);
+            if workers != 0 {
+                is_only = first.is_none() && workers.is_power_of_two();
+                first = Some(word as u32 * u64::BITS + workers.trailing_zeros());
+            }
+        }
+        match first {
+            None => {}
+            Some(only) if is_only => self.place_top(self.progress.lanes[only as usize].top.order(), only, stage),
+            Some(_) => self.place_in_order(stage),
         }
     }
 
-    /// The same where the first two of these workers are known.
-    fn place_in_order(&mut self, first: u32, second: u32, stage: &mut Stage<'_>) {
-        let (mut next, mut due) = (Some(second), std::mem::take(&mut self.scratch));
-        let lanes = &self.progress.lanes;
-        let on_top = |worker: u32| u64::from(lanes[worker as usize].top.order()) << 32 | u64::from(worker);
-        due.push(on_top(first));
-        while let Some(worker) = next {
-            due.push(on_top(worker));
-            next = self.progress.due.first_common(stage.floor().free_workers(), worker + 1);
+    /// The same where there are several of these workers.
+    fn place_in_order(&mut self, stage: &mut Stage<'_>) {
+        let mut blocks = std::mem::take(&mut self.scratch);
+        let (due, free) = (&self.progress.due, stage.floor().free_workers());
+        for word in 0..due.n_words() {
+            let mut workers = due.common_word(free, word);
+            while workers != 0 {
+                let worker = word as u32 * u64::BITS + workers.trailing_zeros();
+                workers &= workers - 1;
+                let order = self.progress.lanes[worker as usize].top.order();
+                blocks.push(u64::from(order) << 32 | u64::from(worker));
+            }
         }
-        due.sort_unstable();
-        due.drain(..).for_each(|block| self.place_top((block >> 32) as u32, block as u32, stage));
-        self.scratch = due;
+        blocks.sort_unstable();
+        blocks.drain(..).for_each(|block| self.place_top((block >> 32) as u32, block as u32, stage));
+        self.scratch = blocks;
     }
 
     /// Places what a worker who is due had on top.
@@ -417,7 +434,7 @@ impl Policy for StaticList {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
         if !self.plan.is_single() {
-            self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+            self.submit_all(task, slot);
         } else if let Some(part) = self.plan.single(task) {
             self.progress.submitted(part, slot);
         }

@@ -15,7 +15,7 @@ pub(super) struct Finder<'a> {
     outlets: &'a mut [Outlet],
     nodes: &'a [Node],
     /// From this node on, packets of nodes with few tasks are not counted.
-    quiet: u32,
+    quiet: Option<u32>,
     pub streams: Vec<Stream>,
     pub upstream: Vec<u32>,
     /// By node, one more than the last stream out of it.
@@ -69,7 +69,7 @@ impl<'a> Finder<'a> {
             inlets,
             outlets,
             nodes,
-            quiet: quiet.unwrap_or(u32::MAX),
+            quiet,
             streams: Vec::new(),
             upstream: Vec::new(),
             fed: large::zeroed(nodes.len()),
@@ -113,15 +113,15 @@ impl<'a> Finder<'a> {
 
     /// Finds the outlets through which a task of a node gets its packets. It counts as so many consumers.
     #[inline(always)]
-    pub fn find_inlets(&mut self, task: usize, to: u32, waiting: u32) {
+    pub fn find_inlets<const MAY_BE_QUIET: bool>(&mut self, task: usize, to: u32, waiting: u32) {
         let begin = self.tasks[task].inlet as usize;
         let end = self.tasks.get(task + 1).map_or(self.inlets.len(), |next| next.inlet as usize);
         for edge in begin..end {
-            let producer = &mut self.tasks[self.inlets[edge] as usize];
-            let (from, first) = (producer.node, producer.outlet);
+            let producer = self.inlets[edge] as usize;
+            let Member { node: from, outlet: first, .. } = self.tasks[producer];
             self.inlets[edge] = if from == to {
                 NONE
-            } else if from >= self.quiet && self.nodes[from as usize].left < FEW {
+            } else if MAY_BE_QUIET && self.is_quiet(from) {
                 self.find_quiet(edge, from, to);
                 NONE
             } else if let Some(outlet) = self.outlets.get_mut(first as usize)
@@ -131,12 +131,23 @@ impl<'a> Finder<'a> {
                 first
             } else {
                 let (place, last) = ((first & !UNUSED) - 1, first & UNUSED);
-                producer.outlet = place;
+                self.tasks[producer].outlet = place;
                 let stream = self.stream(from, to) | last;
                 self.outlets[place as usize] = Outlet { stream, waiting };
                 place
             };
         }
+    }
+
+    /// Whether packets of any node are not counted.
+    #[inline]
+    pub fn may_be_quiet(&self) -> bool {
+        self.quiet.is_some()
+    }
+
+    #[inline]
+    fn is_quiet(&self, from: u32) -> bool {
+        self.quiet.is_some_and(|first| from >= first) && self.nodes[from as usize].left < FEW
     }
 
     /// The same for a producer of a node whose packets are not counted.

@@ -190,11 +190,10 @@ impl Flow {
                 self.passes.changed(index, true);
             }
         }
-        self.shape.foresee_edges(task as usize);
     }
 
     /// A task that goes straight through its node waits there alone.
-    #[inline]
+    #[inline(always)]
     fn pass_through(&mut self, task: u32, slot: SlotRef, index: u32, now: u64) {
         if let Some(record) = self.records.get_mut(index as usize) {
             record.held_high = record.held_high.max(1);
@@ -282,7 +281,6 @@ impl Flow {
         }
         self.last_schedule = now;
         self.unqueue_packets(task, index);
-        self.shape.foresee_packets(task);
         let item = Item::new(self.shape.timestamp(task), self.shape.id(index), self.n_scheduled, task, slot);
         self.queues.push(self.shape.queue(task, queue), item);
         self.n_scheduled += 1;

@@ -332,7 +332,11 @@ impl NodeGraph {
             for place in (first..end).rev() {
                 let task = if by_node.is_empty() { place } else { finder.foresee(place, by_node) };
                 let waiting = self.queues.get(task).map_or(usual, |&queue| u32::from(queue != NONE));
-                finder.find_inlets(task, to, waiting);
+                if finder.may_be_quiet() {
+                    finder.find_inlets::<true>(task, to, waiting);
+                } else {
+                    finder.find_inlets::<false>(task, to, waiting);
+                }
             }
             end = first;
             let upstream = &mut finder.upstream[finder.begin as usize..];
@@ -356,38 +360,20 @@ impl NodeGraph {
         found.filter(|&place| !own[place].is_last()).map_or(usize::MAX, |place| first + place + 1)
     }
 
-    /// Fetches what a task consumes, looked at when it is scheduled, and what consumes from it, looked at when it is completed: all of
-    /// it for the first time since the program was read.
-    #[inline]
-    pub fn foresee_edges(&self, task: usize) {
-        let Some(&Member { inlet, outlet, .. }) = self.tasks.get(task) else { return };
-        if let Some(inlet) = self.inlets.get(inlet as usize) {
-            prefetch(inlet);
-        }
-        if let Some(outlet) = self.outlets.get(outlet as usize) {
-            prefetch(outlet);
-        }
-    }
-
-    /// A task is READY, and most become so about in their order: fetches those that come a while later.
+    /// A task is READY, and most become so about in their order: fetches those that come a while later, what these consume, looked at when
+    /// they are scheduled, and what consumes from them, looked at when they are completed. All of it was not looked at since the program
+    /// was read.
     #[inline]
     pub fn foresee_tasks(&self, task: usize) {
         const AHEAD: usize = 256;
         let Some(member) = self.tasks.get(task + 2 * AHEAD) else { return };
         prefetch(member);
-        self.foresee_edges(task + AHEAD);
-    }
-
-    /// Fetches the streams that the packets of a task will wait in.
-    #[inline]
-    pub fn foresee_packets(&self, task: u32) {
-        const FEW: usize = 2;
-        let first = self.tasks[task as usize].outlet as usize;
-        // Where they end is not looked at: that may still be on its way.
-        for outlet in self.outlets.iter().skip(first).take(FEW) {
-            if let Some(stream) = self.streams.get(outlet.stream()) {
-                prefetch(stream);
-            }
+        let Member { inlet, outlet, .. } = self.tasks[task + AHEAD];
+        if let Some(inlet) = self.inlets.get(inlet as usize) {
+            prefetch(inlet);
+        }
+        if let Some(outlet) = self.outlets.get(outlet as usize) {
+            prefetch(outlet);
         }
     }
 

@@ -33,6 +33,11 @@ impl PartialOrd for Item {
     fn le(&self, other: &Item) -> bool {
         self.place() <= other.place()
     }
+
+    #[inline]
+    fn lt(&self, other: &Item) -> bool {
+        self.place() < other.place()
+    }
 }
 
 impl PartialEq for Item {
@@ -77,7 +82,11 @@ pub(super) struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    items: MostlySorted<Item>,
+    /// The first task, if there is any.
+    top: Item,
+    rest: MostlySorted<Item>,
+    /// How many tasks there are.
+    len: usize,
     /// The task being handed out, block by block.
     current: Option<SlotRef>,
     is_paused: bool,
@@ -102,9 +111,7 @@ impl Queues {
         } else {
             self.waiting_together += 1;
         }
-        let queue = &mut self.queues[queue as usize];
-        queue.items.push(item);
-        queue.high = queue.high.max(queue.items.len());
+        self.queues[queue as usize].push(item);
         self.waiting += 1;
     }
 
@@ -138,14 +145,14 @@ impl Queues {
         for (index, place) in self.queues.iter_mut().enumerate() {
             if index == together {
                 let is_meant = |item: &&Item| item.node() == node && queue.is_none_or(|queue| queue == index as u64);
-                self.waiting_together -= place.items.iter().filter(is_meant).count();
+                self.waiting_together -= place.iter().filter(is_meant).count();
             }
             if queue.is_none_or(|queue| queue == index as u64) {
-                for item in place.items.take_sorted() {
+                for item in std::iter::from_fn(|| place.pop()) {
                     let to = if item.node() == node { &mut removed } else { &mut kept };
                     to.push(item);
                 }
-                kept.drain(..).for_each(|item| place.items.push(item));
+                kept.drain(..).for_each(|item| place.put_back(item));
             }
         }
         self.waiting -= removed.len();
@@ -161,15 +168,17 @@ impl Queues {
         if self.waiting_together > 0 {
             self.hand_out_together(stage);
         }
-        let mut from = 0;
-        while self.waiting > 0
-            && let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from)
-        {
-            from = worker + 1;
-            let queue = &mut self.queues[worker as usize];
-            self.waiting -= queue.hand_out(stage, worker);
-            if !queue.has_any() {
-                self.filled.remove(worker);
+        for word in 0..self.filled.n_words() {
+            // Handing out to one changes nothing about the others.
+            let mut workers = self.filled.common_word(stage.floor().free_workers(), word);
+            while workers != 0 {
+                let worker = word as u32 * u64::BITS + workers.trailing_zeros();
+                workers &= workers - 1;
+                let queue = &mut self.queues[worker as usize];
+                self.waiting -= queue.hand_out(stage, worker);
+                if !queue.has_any() {
+                    self.filled.remove(worker);
+                }
             }
         }
     }
@@ -192,14 +201,53 @@ impl Queues {
 impl Queue {
     #[inline]
     fn has_any(&self) -> bool {
-        self.current.is_some() || !self.items.is_empty()
+        self.current.is_some() || self.len > 0
+    }
+
+    #[inline(always)]
+    fn push(&mut self, item: Item) {
+        self.put_back(item);
+        self.high = self.high.max(self.len);
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self, item: Item) {
+        self.len += 1;
+        if self.len == 1 {
+            self.top = item;
+        } else {
+            let other = if item < self.top { std::mem::replace(&mut self.top, item) } else { item };
+            self.rest.push(other);
+        }
+    }
+
+    /// The first task.
+    #[inline]
+    fn first(&self) -> Option<&Item> {
+        (self.len > 0).then_some(&self.top)
+    }
+
+    /// Takes the first task out.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Item> {
+        let first = *self.first()?;
+        self.len -= 1;
+        if let Some(next) = self.rest.pop() {
+            self.top = next;
+        }
+        Some(first)
+    }
+
+    /// All tasks, in no order.
+    fn iter(&self) -> impl Iterator<Item = &Item> {
+        self.first().into_iter().chain(self.rest.iter())
     }
 
     /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
     #[inline]
     fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
         let Some(slot) = self.current.or_else(|| self.begin()) else { return 0 };
-        if let Some(next) = self.items.likely_first() {
+        if let Some(next) = self.first() {
             // It has waited for long and is in no near cache any more.
             stage.window.foresee(next.slot);
         }
@@ -211,21 +259,21 @@ impl Queue {
     /// Takes out the first task. A paused queue begins no other, but finishes the one it has begun.
     #[inline]
     fn begin(&mut self) -> Option<SlotRef> {
-        if self.is_paused { None } else { self.items.pop().map(|item| item.slot) }
+        if self.is_paused { None } else { self.pop().map(|item| item.slot) }
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.
     fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
         let mut done = 0;
         loop {
-            let next = self.items.first().filter(|_| !self.is_paused).map(|item| item.slot);
+            let next = self.first().filter(|_| !self.is_paused).map(|item| item.slot);
             let Some(slot) = self.current.or(next) else { break };
             let placement = stage.place(slot);
             if placement == Placement::Nothing {
                 break;
             }
             if self.current.is_none() {
-                self.items.pop();
+                self.pop();
             }
             let is_all = placement == Placement::All;
             self.current = if is_all { None } else { Some(slot) };
