@@ -5,6 +5,8 @@ use crate::id::{TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Units;
 
+pub use crate::worker_set::WorkerSet;
+
 /// All workers of a machine.
 pub struct Floor {
     workers: Vec<Worker>,
@@ -97,83 +99,6 @@ impl Crew {
         self.ids[usize::from(self.len)] = worker;
         self.len += 1;
         self.ids[..usize::from(self.len)].sort_unstable();
-    }
-}
-
-/// A set of workers.
-#[derive(Clone, Default, Debug)]
-pub struct WorkerSet {
-    words: Vec<u64>,
-}
-
-impl WorkerSet {
-    /// An empty set for workers below `n_workers`.
-    #[must_use]
-    pub fn new(n_workers: usize) -> WorkerSet {
-        WorkerSet { words: vec![0; n_workers.div_ceil(64)] }
-    }
-
-    /// Puts a worker in.
-    #[inline]
-    pub fn insert(&mut self, id: u32) {
-        self.words[id as usize / 64] |= 1 << (id % 64);
-    }
-
-    /// Takes a worker out.
-    #[inline]
-    pub fn remove(&mut self, id: u32) {
-        self.words[id as usize / 64] &= !(1 << (id % 64));
-    }
-
-    /// Whether a worker is in it.
-    #[inline]
-    pub fn contains(&self, id: u32) -> bool {
-        self.words[id as usize / 64] >> (id % 64) & 1 == 1
-    }
-
-    /// The first worker from `from` on that is in both sets.
-    #[inline]
-    pub fn first_common(&self, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & other.words[index])
-    }
-
-    /// How many words of 64 workers there are.
-    #[inline]
-    #[must_use]
-    pub fn n_words(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Those of a word of workers that are in both sets, a bit each.
-    #[inline]
-    #[must_use]
-    pub fn common_word(&self, other: &WorkerSet, word: usize) -> u64 {
-        self.words[word] & other.words[word]
-    }
-
-    /// The first worker from `from` on that is in both sets; in this one 0 is worker 64 × `offset` of the other.
-    #[inline]
-    pub fn first_common_behind(&self, offset: u32, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & other.words[index + offset as usize])
-    }
-
-    /// The first worker from `from` on that is in this set but not in the other.
-    #[inline]
-    pub fn first_without(&self, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & !other.words[index])
-    }
-
-    #[inline]
-    fn first(&self, from: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
-        let mut mask = u64::MAX << (from % 64);
-        for index in from as usize / 64..self.words.len() {
-            let bits = word(index) & mask;
-            if bits != 0 {
-                return Some(index as u32 * 64 + bits.trailing_zeros());
-            }
-            mask = u64::MAX;
-        }
-        None
     }
 }
 
@@ -513,5 +438,35 @@ pub fn own_type(kind: TaskType) -> Option<WorkerType> {
     match kind {
         TaskType::Mix | TaskType::None => None,
         _ => Some(WorkerType::ALL[kind as usize - 1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Floor, WorkerType};
+    use crate::config::Workers;
+    use crate::id::TaskType;
+
+    /// Takes and gives back certain workers and then takes all in the order of their clocks.
+    fn taken(mut floor: Floor) -> Vec<u32> {
+        floor.keep_free_workers();
+        for step in 0..40_u32 {
+            let id = step * 7 % 9;
+            floor.take_worker(id);
+            floor.worker_mut(id).clock += u64::from(step * 5 % 8);
+            floor.give_back(id);
+        }
+        floor.take_worker(4);
+        let kinds = [TaskType::Cube, TaskType::Vector, TaskType::Cube, TaskType::Vector];
+        kinds.into_iter().cycle().take(12).filter_map(|kind| floor.take(kind)).collect()
+    }
+
+    #[test]
+    fn the_order_of_free_workers_is_the_same_whether_it_was_left_for_later_or_not() {
+        let workers = Workers { clusters: 0, cube: 3, vector: 4, ai_cpu: 0, accelerator: 0, any: 2 };
+        let (kept, mut left) = (Floor::new(&workers), Floor::new(&workers));
+        left.leave_order();
+        assert!(kept.workers()[8].kind == WorkerType::Any);
+        assert_eq!(taken(left), taken(kept));
     }
 }

@@ -154,9 +154,9 @@ impl Bmf {
     /// Cancels the tasks of a node that wait in one queue or in all.
     fn remove_queued(&mut self, node: i32, queue: Option<u64>, now: u64) {
         for item in self.flow.queues.remove(node, queue) {
-            self.flow.record.removed(now, &self.flow.shape.names, TaskId(item.task.into()));
-            self.requests.cancel.push((item.slot, format!("removed from its queue (node {node})")));
-            self.flow.remove(TaskId(item.task.into()), now);
+            self.flow.record.removed(now, &self.flow.shape.names, TaskId(item.task().into()));
+            self.requests.cancel.push((item.slot(), format!("removed from its queue (node {node})")));
+            self.flow.remove(TaskId(item.task().into()), now);
         }
     }
 

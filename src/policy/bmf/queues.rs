@@ -12,8 +12,8 @@ pub(super) struct Item {
     /// Timestamp, node and order of scheduling, as numbers without a sign, the last two in one. No two are equal.
     timestamp: u64,
     node_and_order: u64,
-    pub task: u32,
-    pub slot: SlotRef,
+    /// In one, because what was just written in pieces is not to be read in one.
+    task_and_slot: u64,
 }
 
 impl Ord for Item {
@@ -55,7 +55,18 @@ impl Item {
         // With the sign turned round, numbers without a sign are in the same order.
         let timestamp = timestamp.cast_unsigned() ^ 1 << 63;
         let node = node.cast_unsigned() ^ 1 << 31;
-        Item { timestamp, node_and_order: u64::from(node) << 32 | u64::from(order), task, slot }
+        let node_and_order = u64::from(node) << 32 | u64::from(order);
+        Item { timestamp, node_and_order, task_and_slot: u64::from(task) << 32 | u64::from(slot) }
+    }
+
+    #[inline]
+    pub fn task(&self) -> u32 {
+        (self.task_and_slot >> 32) as u32
+    }
+
+    #[inline]
+    pub fn slot(&self) -> SlotRef {
+        self.task_and_slot as SlotRef
     }
 
     /// All of its place as one number, because numbers are compared faster than fields.
@@ -148,7 +159,7 @@ impl Queues {
                 self.waiting_together -= place.iter().filter(is_meant).count();
             }
             if queue.is_none_or(|queue| queue == index as u64) {
-                for item in std::iter::from_fn(|| place.pop()) {
+                for item in place.take_all() {
                     let to = if item.node() == node { &mut removed } else { &mut kept };
                     to.push(item);
                 }
@@ -227,15 +238,23 @@ impl Queue {
         (self.len > 0).then_some(&self.top)
     }
 
-    /// Takes the first task out.
+    /// The first task is gone.
     #[inline(always)]
-    fn pop(&mut self) -> Option<Item> {
-        let first = *self.first()?;
+    fn drop_first(&mut self) {
         self.len -= 1;
         if let Some(next) = self.rest.pop() {
             self.top = next;
         }
-        Some(first)
+    }
+
+    /// Takes all tasks out, in their order.
+    fn take_all(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while let Some(&first) = self.first() {
+            items.push(first);
+            self.drop_first();
+        }
+        items
     }
 
     /// All tasks, in no order.
@@ -249,7 +268,7 @@ impl Queue {
         let Some(slot) = self.current.or_else(|| self.begin()) else { return 0 };
         if let Some(next) = self.first() {
             // It has waited for long and is in no near cache any more.
-            stage.window.foresee(next.slot);
+            stage.window.foresee(next.slot());
         }
         let is_all = stage.place_on(slot, worker) == Placement::All;
         self.current = if is_all { None } else { Some(slot) };
@@ -259,21 +278,23 @@ impl Queue {
     /// Takes out the first task. A paused queue begins no other, but finishes the one it has begun.
     #[inline]
     fn begin(&mut self) -> Option<SlotRef> {
-        if self.is_paused { None } else { self.pop().map(|item| item.slot) }
+        let slot = self.first().filter(|_| !self.is_paused)?.slot();
+        self.drop_first();
+        Some(slot)
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.
     fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
         let mut done = 0;
         loop {
-            let next = self.first().filter(|_| !self.is_paused).map(|item| item.slot);
+            let next = self.first().filter(|_| !self.is_paused).map(Item::slot);
             let Some(slot) = self.current.or(next) else { break };
             let placement = stage.place(slot);
             if placement == Placement::Nothing {
                 break;
             }
             if self.current.is_none() {
-                self.pop();
+                self.drop_first();
             }
             let is_all = placement == Placement::All;
             self.current = if is_all { None } else { Some(slot) };
