@@ -41,11 +41,12 @@ pub(crate) fn push<T>(list: &mut Vec<T>, value: T) {
 /// Appends a value to a list that will have about so many. What is expected and does not come takes no memory.
 #[inline(always)]
 pub(crate) fn push_expecting<T>(list: &mut Vec<T>, value: T, expected: impl FnOnce() -> usize) {
-    if list.len() == list.capacity() {
+    if list.len() < list.capacity() {
+        list.push(value);
+    } else {
         let more = if list.is_empty() { expected() } else { list.len() };
-        grow(list, more);
+        push_growing(list, value, more);
     }
-    list.push(value);
 }
 
 /// Appends some values to a list that will have about so many.
@@ -75,6 +76,13 @@ pub(crate) fn zeroed<T: FromZeros>(count: usize) -> Vec<T> {
     prefer_large_pages(&mut list);
     list.truncate(count);
     list
+}
+
+#[cold]
+#[inline(never)]
+fn push_growing<T>(list: &mut Vec<T>, value: T, more: usize) {
+    grow(list, more);
+    list.push(value);
 }
 
 #[cold]

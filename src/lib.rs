@@ -25,6 +25,7 @@ pub mod graph;
 pub mod policy;
 
 pub mod machine;
+mod worker_set;
 
 pub mod ledger;
 

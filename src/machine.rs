@@ -5,6 +5,8 @@ use crate::id::{TaskType, WorkerType};
 use crate::window::SlotRef;
 use crate::workload::Units;
 
+pub use crate::worker_set::WorkerSet;
+
 /// All workers of a machine.
 pub struct Floor {
     workers: Vec<Worker>,
@@ -12,6 +14,8 @@ pub struct Floor {
     free_ids: WorkerSet,
     /// Whether `free_ids` is kept.
     keeps_ids: bool,
+    /// Whether free workers stand in the order of their clocks. It is found when somebody asks for it, and kept from then on.
+    keeps_order: bool,
     clusters: u32,
     n_cubes: u32,
 }
@@ -96,69 +100,6 @@ impl Crew {
         self.ids[usize::from(self.len)] = worker;
         self.len += 1;
         self.ids[..usize::from(self.len)].sort_unstable();
-    }
-}
-
-/// A set of workers.
-#[derive(Clone, Default, Debug)]
-pub struct WorkerSet {
-    words: Vec<u64>,
-}
-
-impl WorkerSet {
-    /// An empty set for workers below `n_workers`.
-    #[must_use]
-    pub fn new(n_workers: usize) -> WorkerSet {
-        WorkerSet { words: vec![0; n_workers.div_ceil(64)] }
-    }
-
-    /// Puts a worker in.
-    #[inline]
-    pub fn insert(&mut self, id: u32) {
-        self.words[id as usize / 64] |= 1 << (id % 64);
-    }
-
-    /// Takes a worker out.
-    #[inline]
-    pub fn remove(&mut self, id: u32) {
-        self.words[id as usize / 64] &= !(1 << (id % 64));
-    }
-
-    /// Whether a worker is in it.
-    #[inline]
-    pub fn contains(&self, id: u32) -> bool {
-        self.words[id as usize / 64] >> (id % 64) & 1 == 1
-    }
-
-    /// The first worker from `from` on that is in both sets.
-    #[inline]
-    pub fn first_common(&self, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & other.words[index])
-    }
-
-    /// The same for a set in which 0 is worker 64 × `offset` of the other.
-    #[inline]
-    pub fn first_common_behind(&self, offset: u32, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & other.words[index + offset as usize])
-    }
-
-    /// The first worker from `from` on that is in this set but not in the other.
-    #[inline]
-    pub fn first_without(&self, other: &WorkerSet, from: u32) -> Option<u32> {
-        self.first(from, |index| self.words[index] & !other.words[index])
-    }
-
-    #[inline]
-    fn first(&self, from: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
-        let mut mask = u64::MAX << (from % 64);
-        for index in from as usize / 64..self.words.len() {
-            let bits = word(index) & mask;
-            if bits != 0 {
-                return Some(index as u32 * 64 + bits.trailing_zeros());
-            }
-            mask = u64::MAX;
-        }
-        None
     }
 }
 
@@ -252,6 +193,7 @@ impl Floor {
             free: WorkerType::ALL.map(|kind| FreeSet::with_room_for(config.count(kind))),
             free_ids: WorkerSet::new(config.total() as usize),
             keeps_ids: false,
+            keeps_order: true,
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
@@ -295,6 +237,24 @@ impl Floor {
         self.keeps_ids = true;
         let free = (0..).zip(&self.workers).filter(|(_, worker)| worker.is_free);
         free.for_each(|(id, _)| self.free_ids.insert(id));
+    }
+
+    /// Keeps the order of free workers only from the moment on at which somebody asks for the one with the smallest clock. For those
+    /// who [keep](Floor::keep_free_workers) who is free and mostly take certain workers.
+    pub fn leave_order(&mut self) {
+        self.keeps_order = false;
+        self.free.iter_mut().for_each(|set| set.head = set.tail);
+    }
+
+    #[cold]
+    fn find_order(&mut self) {
+        self.keeps_order = true;
+        let mut free: Vec<Entry> = Vec::new();
+        for (id, worker) in (0..).zip(&self.workers).filter(|(_, worker)| worker.is_free) {
+            free.push(Entry::new(worker.clock, id));
+        }
+        free.sort_unstable();
+        free.into_iter().for_each(|entry| self.free[self.workers[entry.id() as usize].kind as usize].insert(entry));
     }
 
     /// The workers that are free, once they are [kept](Floor::keep_free_workers).
@@ -350,6 +310,9 @@ impl Floor {
     /// Smallest `(clock, id)` of the free workers of one type.
     #[inline]
     fn peek(&mut self, kind: WorkerType) -> Option<Entry> {
+        if !self.keeps_order {
+            self.find_order();
+        }
         let set = &mut self.free[kind as usize];
         if set.count == 0 {
             return None;
@@ -388,6 +351,10 @@ impl Floor {
         worker.is_free = true;
         if self.keeps_ids {
             self.free_ids.insert(id);
+            if !self.keeps_order {
+                self.free[worker.kind as usize].count += 1;
+                return;
+            }
         }
         let entry = Entry::new(worker.clock, id);
         let set = &mut self.free[worker.kind as usize];
@@ -509,5 +476,28 @@ mod tests {
                 assert_eq!(floor.n_free(), n_free as u32);
             }
         }
+    }
+
+    /// Takes and gives back certain workers and then takes all in the order of their clocks.
+    fn taken(mut floor: Floor) -> Vec<u32> {
+        floor.keep_free_workers();
+        for step in 0..40_u32 {
+            let id = step * 7 % 9;
+            floor.take_worker(id);
+            floor.worker_mut(id).clock += u64::from(step * 5 % 8);
+            floor.give_back(id);
+        }
+        floor.take_worker(4);
+        let kinds = [TaskType::Cube, TaskType::Vector, TaskType::Cube, TaskType::Vector];
+        kinds.into_iter().cycle().take(12).filter_map(|kind| floor.take(kind)).collect()
+    }
+
+    #[test]
+    fn the_order_of_free_workers_is_the_same_whether_it_was_left_for_later_or_not() {
+        let workers = Workers { clusters: 0, cube: 3, vector: 4, ai_cpu: 0, accelerator: 0, any: 2 };
+        let (kept, mut left) = (Floor::new(&workers), Floor::new(&workers));
+        left.leave_order();
+        assert!(kept.workers()[8].kind == WorkerType::Any);
+        assert_eq!(taken(left), taken(kept));
     }
 }

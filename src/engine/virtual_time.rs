@@ -103,6 +103,9 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
         if P::ASKS_WHO_IS_FREE {
             floor.keep_free_workers();
         }
+        if P::TAKES_CERTAIN_WORKERS {
+            floor.leave_order();
+        }
         let costs = &machine.scheduler;
         let is_costly = [costs.admit, costs.complete, costs.edge, costs.dispatch].iter().any(|&cost| cost > 0);
         let has_costs = is_costly || machine.worker.pickup > 0;

@@ -367,15 +367,16 @@ fn read_tasks<N: Number>(
         found.clear();
         let (consumer, mut beyond) = (reader.next_task(), 0);
         let step = reader.survey(|producer| {
-            if found.len() <= FEW {
+            // Mostly they come in order, and then none of them comes again.
+            if producer.0 >= beyond {
+                beyond = producer.0 + 1;
+            } else if found.len() <= FEW {
                 if found.iter().any(|&other| other == N::of(producer)) {
                     return;
                 }
-            } else if producer.0 < beyond && repeats.is_repeated(&found, producer, consumer) {
+            } else if repeats.is_repeated(&found, producer, consumer) {
                 return;
             }
-            // Mostly they come in order, and then none of them comes again.
-            beyond = beyond.max(producer.0 + 1);
             found.push(N::of(producer));
         })?;
         match step {

@@ -62,6 +62,9 @@ pub trait Policy {
     /// Whether it asks for the set of free workers ([`Floor::free_workers`]), which is not kept otherwise.
     const ASKS_WHO_IS_FREE: bool = true;
 
+    /// Whether it asks for that and mostly takes certain workers, so that their order by clocks need not be kept for it.
+    const TAKES_CERTAIN_WORKERS: bool = false;
+
     /// The name used in commands and reports.
     fn name(&self) -> &'static str;
 

@@ -76,12 +76,6 @@ impl<T: Ord + Default> MostlySorted<T> {
         }
     }
 
-    /// A value that is probably the smallest.
-    #[inline]
-    pub fn likely_first(&self) -> Option<&T> {
-        self.likely(0)
-    }
-
     /// A value that probably has so many smaller ones before it.
     #[inline]
     pub fn likely(&self, place: usize) -> Option<&T> {
@@ -139,14 +133,6 @@ impl<T: Ord + Default> MostlySorted<T> {
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.row[self.gone..].iter().chain(self.rest.iter().map(|Reverse(value)| value))
     }
-
-    /// Takes all values out, in order.
-    pub fn take_sorted(&mut self) -> Vec<T> {
-        let mut values = take(&mut self.row).split_off(take(&mut self.gone));
-        values.extend(take(&mut self.rest).into_iter().map(|Reverse(value)| value));
-        values.sort();
-        values
-    }
 }
 
 #[cfg(test)]
@@ -175,7 +161,7 @@ mod tests {
                 assert_eq!((queue.len(), queue.is_empty()), (known.len(), known.is_empty()));
             }
             assert_eq!(queue.iter().copied().collect::<BTreeSet<_>>(), known);
-            assert_eq!(queue.take_sorted(), known.into_iter().collect::<Vec<_>>());
+            assert!(std::iter::from_fn(|| queue.pop()).eq(known));
             assert_eq!(queue.pop(), None);
         }
     }

@@ -124,6 +124,12 @@ impl Plan {
         self.first.is_empty()
     }
 
+    /// The worker of the block of a task, if every task is at most one block of one worker and this one is planned.
+    #[inline]
+    fn single(&self, task: TaskId) -> Option<Part> {
+        self.parts.get(task.0 as usize).copied().filter(|&part| part != Part::NONE)
+    }
+
     /// Every worker of every block of a task.
     #[inline]
     fn of(&self, task: TaskId) -> &[Part] {
@@ -191,7 +197,7 @@ impl Lane {
     }
 
     /// Puts a block in; whether it is the first now.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, block: Waiting) -> bool {
         let is_first = block < self.top;
         let other = if is_first { std::mem::replace(&mut self.top, block) } else { block };
@@ -219,7 +225,7 @@ struct Progress {
 
 impl Progress {
     /// The task of a block is submitted.
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, part: Part, slot: SlotRef) {
         if self.lanes[part.worker() as usize].push(Waiting::new(part.order(), slot)) {
             self.due.remove(part.worker());
@@ -245,7 +251,7 @@ impl Progress {
     }
 
     /// The first block of a worker is handed out or will never be.
-    #[inline]
+    #[inline(always)]
     fn leave_first(&mut self, worker: u32) {
         let lane = &mut self.lanes[worker as usize];
         lane.pop();
@@ -288,6 +294,19 @@ impl StaticList {
         }
     }
 
+    /// A task that may have several blocks, or blocks of several workers, is submitted.
+    #[inline(never)]
+    fn submit_all(&mut self, task: TaskId, slot: SlotRef) {
+        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+    }
+
+    /// A task that the plan does not know is READY.
+    #[cold]
+    fn take_unplanned(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
+        self.n_unplanned += 1;
+        self.unplanned.on_ready(ready, now)
+    }
+
     /// Whether all of a crew are free and have this block on top.
     fn is_assembled(&self, order: u32, crew: Crew, free: &WorkerSet) -> bool {
         let on_top = |worker: u32| self.progress.lanes[worker as usize].is_first(order);
@@ -298,26 +317,37 @@ impl StaticList {
     #[inline]
     fn place_due(&mut self, stage: &mut Stage<'_>) {
         let (due, free) = (&self.progress.due, stage.floor().free_workers());
-        let Some(first) = due.first_common(free, 0) else { return };
-        match due.first_common(free, first + 1) {
-            None => self.place_top(self.progress.lanes[first as usize].top.order(), first, stage),
-            Some(second) => self.place_in_order(first, second, stage),
+        let (mut first, mut is_only) = (None, true);
+        for word in 0..due.n_words() {
+            let workers = due.common_word(free, word);
+            if workers != 0 {
+                is_only = first.is_none() && workers.is_power_of_two();
+                first = Some(word as u32 * u64::BITS + workers.trailing_zeros());
+            }
+        }
+        match first {
+            None => {}
+            Some(only) if is_only => self.place_top(self.progress.lanes[only as usize].top.order(), only, stage),
+            Some(_) => self.place_in_order(stage),
         }
     }
 
-    /// The same where the first two of these workers are known.
-    fn place_in_order(&mut self, first: u32, second: u32, stage: &mut Stage<'_>) {
-        let (mut next, mut due) = (Some(second), std::mem::take(&mut self.scratch));
-        let lanes = &self.progress.lanes;
-        let on_top = |worker: u32| u64::from(lanes[worker as usize].top.order()) << 32 | u64::from(worker);
-        due.push(on_top(first));
-        while let Some(worker) = next {
-            due.push(on_top(worker));
-            next = self.progress.due.first_common(stage.floor().free_workers(), worker + 1);
+    /// The same where there are several of these workers.
+    fn place_in_order(&mut self, stage: &mut Stage<'_>) {
+        let mut blocks = std::mem::take(&mut self.scratch);
+        let (due, free) = (&self.progress.due, stage.floor().free_workers());
+        for word in 0..due.n_words() {
+            let mut workers = due.common_word(free, word);
+            while workers != 0 {
+                let worker = word as u32 * u64::BITS + workers.trailing_zeros();
+                workers &= workers - 1;
+                let order = self.progress.lanes[worker as usize].top.order();
+                blocks.push(u64::from(order) << 32 | u64::from(worker));
+            }
         }
-        due.sort_unstable();
-        due.drain(..).for_each(|block| self.place_top((block >> 32) as u32, block as u32, stage));
-        self.scratch = due;
+        blocks.sort_unstable();
+        blocks.drain(..).for_each(|block| self.place_top((block >> 32) as u32, block as u32, stage));
+        self.scratch = blocks;
     }
 
     /// Places what a worker who is due had on top.
@@ -388,6 +418,7 @@ impl StaticList {
 impl Policy for StaticList {
     const INTERFERES: bool = false;
     const KEEPS_ORDER: bool = true;
+    const TAKES_CERTAIN_WORKERS: bool = true;
 
     fn name(&self) -> &'static str {
         "static"
@@ -402,7 +433,11 @@ impl Policy for StaticList {
     fn on_submit(&mut self, submission: &Submission<'_>, _now: u64) -> Result<(), String> {
         let Submission { slot, task, .. } = *submission;
         self.progress.is_ready[slot as usize] = false;
-        self.plan.of(task).iter().for_each(|&part| self.progress.submitted(part, slot));
+        if !self.plan.is_single() {
+            self.submit_all(task, slot);
+        } else if let Some(part) = self.plan.single(task) {
+            self.progress.submitted(part, slot);
+        }
         Ok(())
     }
 
@@ -410,17 +445,19 @@ impl Policy for StaticList {
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
         // Most tasks become READY about in their order.
         self.plan.foresee(ready.task.0 as usize + AHEAD);
-        let parts = self.plan.of(ready.task);
-        if parts.is_empty() {
-            self.n_unplanned += 1;
-            return self.unplanned.on_ready(ready, now);
+        let single = if self.plan.is_single() { self.plan.single(ready.task) } else { None };
+        if single.is_none() && self.plan.of(ready.task).is_empty() {
+            return self.take_unplanned(ready, now);
         }
         if let Err(dropped) = self.book.enter(ready.kind) {
             self.on_cancel(ready.slot, ready.task, now);
             return Err(dropped);
         }
         self.progress.is_ready[ready.slot as usize] = true;
-        parts.iter().for_each(|&part| self.progress.ready(part));
+        match single {
+            Some(part) => self.progress.ready(part),
+            None => self.plan.of(ready.task).iter().for_each(|&part| self.progress.ready(part)),
+        }
         Ok(())
     }
 

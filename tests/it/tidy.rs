@@ -15,7 +15,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["id", "nearest", "workload"]),
     ("workload", &["id", "nearest", "config", "kernel"]),
     ("window", &["id", "sync", "config", "workload"]),
-    ("machine", &["id", "config", "window", "workload"]),
+    ("worker_set", &[]),
+    ("machine", &["id", "config", "window", "workload", "worker_set"]),
     ("ledger", &["fifo", "id", "window", "workload", "report"]),
 ];
 

@@ -39,9 +39,14 @@ pub struct NodeConfig {
     pub queue_length_limit: u64,
 }
 
+impl NodeConfig {
+    /// The limit of a node of which the configuration says nothing.
+    pub(super) const USUAL_LIMIT: u64 = 5;
+}
+
 impl Default for NodeConfig {
     fn default() -> NodeConfig {
-        NodeConfig { scheduler: 0, queue_length_limit: 5 }
+        NodeConfig { scheduler: 0, queue_length_limit: NodeConfig::USUAL_LIMIT }
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Flow {
     limits: Limits,
     table: NodeTable,
     holding: Holding,
+    /// The only task so far that the completion at hand released. No node is able, and it waits in none.
+    released: Option<(u32, SlotRef)>,
     pub(super) passes: Passes,
 }
 
@@ -53,6 +55,17 @@ struct Holding {
     listed: Vec<u32>,
     /// When there are so many, those that hold nothing any more are taken out.
     limit: usize,
+}
+
+/// Looks again whether a node is able.
+#[inline(never)]
+fn review(index: u32, nodes: &mut [Node], limits: &Limits, passes: &mut Passes) {
+    let node = &mut nodes[index as usize];
+    let is_able = !node.held.is_empty() && !node.is_held_back(limits.of(index));
+    if node.is(Flag::Able) != is_able {
+        node.set(Flag::Able, is_able);
+        passes.changed(index, is_able);
+    }
 }
 
 impl Holding {
@@ -104,6 +117,7 @@ impl Flow {
             is_open: false,
             table: NodeTable::default(),
             holding: Holding::default(),
+            released: None,
             passes: Passes::new(&mut shape),
             shape,
         };
@@ -119,32 +133,77 @@ impl Flow {
         self.shape.tasks[task.0 as usize].node
     }
 
-    /// A READY task waits in its node, which is given.
+    /// A task that its own admission made READY: its node is asked at once.
     #[inline]
-    pub fn hold(&mut self, task: TaskId, slot: SlotRef, index: u32) {
-        let node = &mut self.nodes[index as usize];
-        let is_first = node.held.push(task.0 as u32, slot, &self.shape, &mut self.rows);
-        self.shape.foresee_edges(task.0 as usize);
+    pub fn admit(&mut self, task: TaskId, slot: SlotRef, index: u32, now: u64) {
         self.shape.foresee_tasks(task.0 as usize);
+        if self.lets_through(index) {
+            self.pass_through(task.0 as u32, slot, index, now);
+        } else {
+            self.hold(task.0 as u32, slot, index);
+            self.sched_required(index, now);
+        }
+    }
+
+    /// A task became READY by the completion at hand, which asks for its node when everybody is released.
+    #[inline]
+    pub fn release(&mut self, task: TaskId, slot: SlotRef) {
+        self.shape.foresee_tasks(task.0 as usize);
+        if self.released.is_none() && !self.passes.is_any_able() && self.passes.is_acyclic() {
+            self.released = Some((task.0 as u32, slot));
+        } else {
+            self.hold_released();
+            self.hold(task.0 as u32, slot, self.node_of(task));
+        }
+    }
+
+    /// The task that was released alone waits in its node like any other.
+    #[inline]
+    pub fn hold_released(&mut self) {
+        if let Some((task, slot)) = self.released.take() {
+            self.hold(task, slot, self.shape.tasks[task as usize].node);
+        }
+    }
+
+    /// Whether a node that is asked now would schedule a task that it gets now, and nobody else would schedule anything. What it holds
+    /// already is held back, and it with that.
+    #[inline]
+    fn lets_through(&self, index: u32) -> bool {
+        let node = &self.nodes[index as usize];
+        let is_held_back = node.is_held_back(self.limits.of(index)) || node.is(Flag::Paused);
+        self.is_open && !self.passes.is_any_able() && !is_held_back
+    }
+
+    /// A READY task waits in its node, which is given.
+    pub fn hold(&mut self, task: u32, slot: SlotRef, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        let is_first = node.held.push(task, slot, &self.shape, &mut self.rows);
         if let Some(record) = self.records.get_mut(index as usize) {
             record.held_high = record.held_high.max(node.held.len(&self.rows));
         }
         self.held += 1;
         if is_first {
+            let is_able = !node.is_held_back(self.limits.of(index));
             self.holding.add(index, &self.nodes);
-            self.review(index);
+            if is_able {
+                self.nodes[index as usize].set(Flag::Able, true);
+                self.passes.changed(index, true);
+            }
         }
     }
 
-    /// Looks again whether a node is able; called whenever what decides it may have changed.
+    /// A task that goes straight through its node waits there alone.
     #[inline(always)]
-    fn review(&mut self, index: u32) {
-        let node = &mut self.nodes[index as usize];
-        let is_able = !node.held.is_empty() && !node.is_held_back(self.limits.of(index));
-        if node.is(Flag::Able) != is_able {
-            node.set(Flag::Able, is_able);
-            self.passes.changed(index, is_able);
+    fn pass_through(&mut self, task: u32, slot: SlotRef, index: u32, now: u64) {
+        if let Some(record) = self.records.get_mut(index as usize) {
+            record.held_high = record.held_high.max(1);
         }
+        self.schedule(task, slot, index, now);
+    }
+
+    /// Looks again whether a node is able; called whenever what decides it may have changed.
+    fn review(&mut self, index: u32) {
+        review(index, &mut self.nodes, &self.limits, &mut self.passes);
     }
 
     /// The graph starts: every source is listed, and each listing schedules one node.
@@ -196,23 +255,36 @@ impl Flow {
     fn schedule_oldest(&mut self, index: u32, now: u64, by_force: bool) -> bool {
         let node = &mut self.nodes[index as usize];
         let Some((task, slot)) = node.held.pop(&mut self.rows) else { return false };
-        let queue = node.queue();
         self.held -= 1;
+        if by_force {
+            self.record.forced(now, &self.shape.names, TaskId(task.into()));
+        }
+        self.schedule(task, slot, index, now);
+        let node = &mut self.nodes[index as usize];
+        if node.is(Flag::Able) && (node.held.is_empty() || node.is_held_back(self.limits.of(index))) {
+            node.set(Flag::Able, false);
+            self.passes.changed(index, false);
+        }
+        true
+    }
+
+    /// A READY task that waits in no node goes into its queue.
+    #[inline(always)]
+    fn schedule(&mut self, task: u32, slot: SlotRef, index: u32, now: u64) {
+        let node = &mut self.nodes[index as usize];
         node.pending += 1;
         node.unscheduled -= 1;
+        let queue = node.queue();
         if let Some(record) = self.records.get_mut(index as usize) {
             record.pending_high = record.pending_high.max(node.pending);
             record.last_schedule = Some(now);
         }
         self.last_schedule = now;
-        self.review(index);
         self.unqueue_packets(task, index);
-        self.shape.foresee_packets(task);
         let item = Item::new(self.shape.timestamp(task), self.shape.id(index), self.n_scheduled, task, slot);
         self.queues.push(self.shape.queue(task, queue), item);
         self.n_scheduled += 1;
-        self.record.admitted(now, &self.shape.names, TaskId(task.into()), by_force);
-        true
+        self.record.admitted(now, &self.shape.names, TaskId(task.into()));
     }
 
     /// A task is completed. `was_scheduled` is false for one that takes no worker.
@@ -223,10 +295,13 @@ impl Flow {
             record.processed += 1;
         }
         let closed = self.is_over(index, now);
-        if closed {
+        if closed && self.held > 0 {
             self.close(index, now);
         }
         let mut next = first as usize;
+        if let Some((task, slot)) = self.released.take() {
+            next = self.pass_on(task, slot, index, next, now);
+        }
         // When nobody is able, nobody becomes so by asking.
         while self.passes.is_any_able()
             && let Some(&outlet) = self.shape.outlets.get(next)
@@ -234,18 +309,49 @@ impl Flow {
             self.sched_required(self.shape.streams[outlet.stream()].to, now);
             next = if outlet.is_last() { usize::MAX } else { next + 1 };
         }
-        if was_scheduled {
-            self.one_less_pending(index);
+        let has_room = was_scheduled && self.one_less_pending(index);
+        if has_room && self.lets_through(index) {
+            // It alone is able now, and is held back again when it has scheduled one more.
+            self.schedule_held(index, now);
+            return;
+        }
+        if has_room {
+            self.review(index);
         }
         if !closed {
             self.sched_required(index, now);
         }
     }
 
+    /// The oldest task that waits in a node that is not marked as able goes into its queue.
+    #[inline]
+    fn schedule_held(&mut self, index: u32, now: u64) {
+        if let Some((task, slot)) = self.nodes[index as usize].held.pop(&mut self.rows) {
+            self.held -= 1;
+            self.schedule(task, slot, index, now);
+        }
+    }
+
+    /// The completion of a task of a node released one task alone. Returns the first of the outlets, which begin with `first`, whose
+    /// nodes are still to be asked.
+    #[inline]
+    fn pass_on(&mut self, task: u32, slot: SlotRef, from: u32, first: usize, now: u64) -> usize {
+        let to = self.shape.tasks[task as usize].node;
+        let keeps_others = self.passes.is_indexed() || !self.nodes[to as usize].is(Flag::WasFull);
+        if to == from || !keeps_others || !self.lets_through(to) {
+            self.hold(task, slot, to);
+            return first;
+        }
+        self.pass_through(task, slot, to, now);
+        if self.passes.is_any_able() { self.shape.outlet_behind(first, to) } else { first }
+    }
+
     /// A scheduled task was taken out of its queue again.
     pub fn remove(&mut self, task: TaskId, now: u64) {
         let index = self.node_of(task);
-        self.one_less_pending(index);
+        if self.one_less_pending(index) {
+            self.review(index);
+        }
         if self.is_over(index, now) {
             self.close(index, now);
         } else {
@@ -253,13 +359,12 @@ impl Flow {
         }
     }
 
+    /// A task of a node is not pending any more; whether tasks that the node holds were held back by that.
     #[inline]
-    fn one_less_pending(&mut self, index: u32) {
+    fn one_less_pending(&mut self, index: u32) -> bool {
         let node = &mut self.nodes[index as usize];
         node.pending -= 1;
-        if node.pending + 1 == self.limits.of(index) {
-            self.review(index);
-        }
+        node.pending + 1 == self.limits.of(index) && !node.held.is_empty()
     }
 
     /// A task that was not scheduled will never run.
@@ -339,16 +444,21 @@ impl Flow {
     #[inline]
     fn queue_packets(&mut self, from: u32, first: u32) {
         let NodeGraph { outlets, streams, .. } = &mut self.shape;
-        let (mut n_filled, mut next) = (0, first as usize);
-        while let Some(outlet) = outlets.get_mut(next) {
+        let mut n_filled = 0;
+        for outlet in outlets.get_mut(first as usize..).unwrap_or_default() {
             if outlet.waiting > 0 {
                 outlet.waiting |= QUEUED;
                 let stream = &mut streams[outlet.stream()];
                 stream.waiting += 1;
                 stream.high = stream.high.max(stream.waiting);
-                n_filled += u32::from(stream.waiting == self.limits.of(stream.to));
+                if stream.waiting == self.limits.of(stream.to) {
+                    n_filled += 1;
+                    self.nodes[stream.to as usize].set(Flag::WasFull, true);
+                }
             }
-            next = if outlet.is_last() { usize::MAX } else { next + 1 };
+            if outlet.is_last() {
+                break;
+            }
         }
         if n_filled > 0 {
             self.nodes[from as usize].full_streams += n_filled;
@@ -357,23 +467,22 @@ impl Flow {
     }
 
     /// A consumer of a node is scheduled or will never be: packets that waited for it alone do not wait any more.
-    #[inline]
+    #[inline(always)]
     fn unqueue_packets(&mut self, consumer: u32, to: u32) {
-        let limit = self.limits.of(to);
-        for edge in self.shape.inlets_of(consumer as usize) {
-            let NodeGraph { inlets, outlets, streams, .. } = &mut self.shape;
-            let Some(outlet) = outlets.get_mut(inlets[edge] as usize) else { continue };
+        let (limit, range) = (self.limits.of(to), self.shape.inlets_of(consumer as usize));
+        let Flow { shape: NodeGraph { inlets, outlets, streams, .. }, nodes, limits, passes, .. } = self;
+        for &inlet in &inlets[range] {
+            let Some(outlet) = outlets.get_mut(inlet as usize) else { continue };
             outlet.waiting -= 1;
             if outlet.waiting != QUEUED {
                 continue;
             }
             outlet.waiting = 0;
             let stream = &mut streams[outlet.stream()];
-            let (from, was_full) = (stream.from, stream.waiting == limit);
             stream.waiting -= 1;
-            if was_full {
-                self.nodes[from as usize].full_streams -= 1;
-                self.review(from);
+            if stream.waiting + 1 == limit {
+                nodes[stream.from as usize].full_streams -= 1;
+                review(stream.from, nodes, limits, passes);
             }
         }
     }

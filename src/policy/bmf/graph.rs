@@ -3,6 +3,7 @@
 //! Most of it is one entry a task, so that every byte counts: new memory costs more time than anything that is done with it.
 
 use super::config::Config;
+use super::finder::Finder;
 use super::node::Node;
 use super::read::{Names, Program, Sketch, name_nodes};
 use super::record::LISTED;
@@ -15,7 +16,6 @@ use crate::id::{TaskId, TaskType};
 use crate::large;
 use crate::policy::number_set::NumberSet;
 use crate::window::{NONE, prefetch};
-use std::collections::BTreeSet;
 use zerocopy::FromZeros;
 
 /// All nodes and tasks.
@@ -85,7 +85,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy, Debug, FromZeros)]
 pub(super) struct Outlet {
     /// The stream, and [`LAST`].
-    stream: u32,
+    pub stream: u32,
     /// Consumers there that are not scheduled yet, and [`QUEUED`].
     pub waiting: u32,
 }
@@ -107,7 +107,7 @@ impl Outlet {
 const LAST: u32 = 1 << 31;
 
 /// Set in the place behind the room for the outlets of a task, as long as it has none.
-const UNUSED: u32 = 1 << 31;
+pub(super) const UNUSED: u32 = 1 << 31;
 
 /// Set in an outlet while its packet waits in the stream.
 pub(super) const QUEUED: u32 = 1 << 31;
@@ -147,7 +147,7 @@ impl NodeGraph {
         graph.live = large::with_capacity(graph.nodes.len());
         graph.live.resize(graph.nodes.len(), (0, 0));
         let by_node = if is_grouped && graph.ids.is_empty() { Vec::new() } else { graph.by_node() };
-        graph.find_streams(&config.streams, &by_node);
+        graph.find_streams(config, &by_node);
         if !graph.is_ordered && graph.ids.is_empty() {
             graph.levels = nodes.iter().map(|node| node.level).collect();
         }
@@ -313,146 +313,68 @@ impl NodeGraph {
     /// node to each other that consumes from it. Node by node, so that only what was found last must be looked at, and the last
     /// node first, so that outlets fill the room for them from its end. `by_node` has the tasks of each node one after the other, or
     /// nothing if they follow each other anyway.
-    fn find_streams(&mut self, declared: &BTreeSet<(i32, i32)>, by_node: &[u32]) {
+    fn find_streams(&mut self, config: &Config, by_node: &[u32]) {
+        let (declared, is_usual) = (&config.streams, self.ids.is_empty() && config.nodes.is_empty());
         let index = |id| self.index_of(id).expect("every declared node is listed");
         self.declared = declared.iter().map(|&(from, to)| (index(from), index(to))).collect();
         let mut by_end = self.declared.clone();
         by_end.sort_unstable_by_key(|&(_, to)| to);
-        // By node, one more than the last stream out of it.
-        let mut fed: Vec<u32> = large::zeroed(self.n_nodes());
-        let (mut end, mut marks) = (self.tasks.len(), Vec::new());
-        self.make_room_for_outlets();
-        for to in (0..self.n_nodes() as u32).rev() {
-            let begin = self.streams.len() as u32;
+        let (n_nodes, mut end, mut marks) = (self.n_nodes(), self.tasks.len(), Vec::new());
+        let mut finder = Finder::new(&mut self.tasks, &mut self.inlets, &mut self.outlets, &self.nodes, is_usual);
+        for to in (0..n_nodes as u32).rev() {
+            finder.begin = finder.streams.len() as u32;
             while let Some((from, _)) = by_end.pop_if(|&mut (_, end)| end == to) {
-                self.stream(from, to, begin, &mut fed);
+                finder.stream(from, to);
             }
-            let first = end - self.nodes[to as usize].left as usize;
+            let node = &self.nodes[to as usize];
+            let first = end - node.left as usize;
+            let usual = u32::from(node.queue() != NONE);
             for place in (first..end).rev() {
-                if !by_node.is_empty() {
-                    self.foresee(place, by_node);
+                let task = if by_node.is_empty() { place } else { finder.foresee(place, by_node) };
+                let waiting = self.queues.get(task).map_or(usual, |&queue| u32::from(queue != NONE));
+                if finder.may_be_quiet() {
+                    finder.find_inlets::<true>(task, to, waiting);
+                } else {
+                    finder.find_inlets::<false>(task, to, waiting);
                 }
-                let task = by_node.get(place).map_or(place, |&task| task as usize);
-                self.find_inlets(task, to, begin, &mut fed);
             }
             end = first;
-            let upstream = &mut self.upstream[begin as usize..];
+            let upstream = &mut finder.upstream[finder.begin as usize..];
             if !upstream.is_sorted() {
                 sorting::sort(upstream, &mut marks);
             }
             if to == 0 || upstream.last() != Some(&(to - 1)) {
                 self.spines.push(to);
             }
-            self.live[to as usize] = (begin, self.streams.len() as u32);
+            self.live[to as usize] = (finder.begin, finder.streams.len() as u32);
         }
         self.spines.reverse();
+        (self.streams, self.upstream, self.is_ordered) = (finder.streams, finder.upstream, finder.is_ordered);
     }
 
-    /// Fetches what will be looked at for the tasks before a place, where the tasks of a node do not follow each other.
-    #[inline]
-    fn foresee(&self, place: usize, by_node: &[u32]) {
-        const FAR: usize = 24;
-        const NEAR: usize = 16;
-        const NEXT: usize = 8;
-        const FEW: usize = 4;
-        let before = |distance| by_node.get(place.wrapping_sub(distance)).map(|&task| task as usize);
-        if let Some(task) = before(FAR) {
-            prefetch(&self.tasks[task]);
-        }
-        if let Some(task) = before(NEAR)
-            && let Some(inlet) = self.inlets.get(self.tasks[task].inlet as usize)
-        {
-            prefetch(inlet);
-        }
-        if let Some(task) = before(NEXT) {
-            let producers = &self.inlets[self.inlets_of(task)];
-            producers.iter().take(FEW).for_each(|&producer| prefetch(&self.tasks[producer as usize]));
-        }
+    /// The place behind the outlet of a task for a node; the outlets of the task begin with `first`. Nothing stands there if that is the
+    /// last one.
+    pub fn outlet_behind(&self, first: usize, to: u32) -> usize {
+        let own = self.outlets.get(first..).unwrap_or_default();
+        let found = own.iter().position(|outlet| outlet.is_last() || self.streams[outlet.stream()].to == to);
+        found.filter(|&place| !own[place].is_last()).map_or(usize::MAX, |place| first + place + 1)
     }
 
-    /// Fetches what a task consumes, looked at when it is scheduled, and what consumes from it, looked at when it is completed: all of
-    /// it for the first time since the program was read.
+    /// A task is READY, and most become so about in their order: fetches those that come a while later, what these consume, looked at when
+    /// they are scheduled, and what consumes from them, looked at when they are completed. All of it was not looked at since the program
+    /// was read.
     #[inline]
-    pub fn foresee_edges(&self, task: usize) {
-        let Some(&Member { inlet, outlet, .. }) = self.tasks.get(task) else { return };
+    pub fn foresee_tasks(&self, task: usize) {
+        const AHEAD: usize = 256;
+        let Some(member) = self.tasks.get(task + 2 * AHEAD) else { return };
+        prefetch(member);
+        let Member { inlet, outlet, .. } = self.tasks[task + AHEAD];
         if let Some(inlet) = self.inlets.get(inlet as usize) {
             prefetch(inlet);
         }
         if let Some(outlet) = self.outlets.get(outlet as usize) {
             prefetch(outlet);
         }
-    }
-
-    /// A task is READY, and most become so about in their order: fetches those that come a while later.
-    #[inline]
-    pub fn foresee_tasks(&self, task: usize) {
-        const AHEAD: usize = 256;
-        if let Some(member) = self.tasks.get(task + 2 * AHEAD) {
-            prefetch(member);
-        }
-        self.foresee_edges(task + AHEAD);
-    }
-
-    /// Fetches the streams that the packets of a task will wait in.
-    #[inline]
-    pub fn foresee_packets(&self, task: u32) {
-        const FEW: usize = 3;
-        let first = self.tasks[task as usize].outlet as usize;
-        // Where they end is not looked at: that may still be on its way.
-        for outlet in self.outlets.iter().skip(first).take(FEW) {
-            if let Some(stream) = self.streams.get(outlet.stream()) {
-                prefetch(stream);
-            }
-        }
-    }
-
-    /// Finds the outlets through which a task of a node gets its packets. Streams to that node begin at `begin`.
-    #[inline]
-    fn find_inlets(&mut self, task: usize, to: u32, begin: u32, fed: &mut [u32]) {
-        let waiting = u32::from(self.queue(task as u32, self.nodes[to as usize].queue()) != NONE);
-        for edge in self.inlets_of(task) {
-            let producer = self.inlets[edge] as usize;
-            let Member { node: from, outlet: first, .. } = self.tasks[producer];
-            self.inlets[edge] = if from == to {
-                NONE
-            } else if let Some(outlet) = self.outlets.get_mut(first as usize)
-                && outlet.stream() >= begin as usize
-            {
-                outlet.waiting += waiting;
-                first
-            } else {
-                let (place, last) = ((first & !UNUSED) - 1, first & UNUSED);
-                let stream = self.stream(from, to, begin, fed) | last;
-                self.outlets[place as usize] = Outlet { stream, waiting };
-                self.tasks[producer].outlet = place;
-                place
-            };
-        }
-    }
-
-    /// Room for as many outlets as every task has consumers, which is enough. What is not used is never touched.
-    fn make_room_for_outlets(&mut self) {
-        let mut end = 0;
-        for task in &mut self.tasks {
-            end += task.outlet;
-            task.outlet = end | UNUSED;
-        }
-        assert!(end < UNUSED, "so many dependencies take more than all memory");
-        self.outlets = large::zeroed(end as usize);
-    }
-
-    /// The stream from a node to the one at hand, whose streams begin at `begin`; a new one if it is met for the first time.
-    #[inline]
-    fn stream(&mut self, from: u32, to: u32, begin: u32, fed: &mut [u32]) -> u32 {
-        let last = &mut fed[from as usize];
-        if *last <= begin {
-            let (stream, n_nodes) = (Stream { from, to, waiting: 0, high: 0 }, self.live.len());
-            large::push_expecting(&mut self.streams, stream, || n_nodes);
-            large::push_expecting(&mut self.upstream, from, || n_nodes);
-            self.is_ordered &= from < to;
-            *last = self.streams.len() as u32;
-        }
-        *last - 1
     }
 
     /// Tasks of each node one after the other.

@@ -10,6 +10,7 @@
 
 mod choose;
 mod config;
+mod finder;
 mod flow;
 mod graph;
 mod node;
@@ -96,6 +97,18 @@ impl Bmf {
         })
     }
 
+    /// Cancels a READY task of a node that was closed by force; whether it did.
+    #[inline(never)]
+    fn refuses(&mut self, ready: Ready, now: u64) -> bool {
+        let is_closed = self.flow.nodes[self.flow.node_of(ready.task) as usize].is(Flag::ForceClosed);
+        if is_closed {
+            self.flow.hold_released();
+            self.requests.cancel.push((ready.slot, "force close".into()));
+            self.flow.cancel(ready.task, now);
+        }
+        is_closed
+    }
+
     /// Cancels what is not needed any more.
     #[inline(always)]
     fn settle(&mut self, now: u64) {
@@ -141,9 +154,9 @@ impl Bmf {
     /// Cancels the tasks of a node that wait in one queue or in all.
     fn remove_queued(&mut self, node: i32, queue: Option<u64>, now: u64) {
         for item in self.flow.queues.remove(node, queue) {
-            self.flow.record.removed(now, &self.flow.shape.names, TaskId(item.task.into()));
-            self.requests.cancel.push((item.slot, format!("removed from its queue (node {node})")));
-            self.flow.remove(TaskId(item.task.into()), now);
+            self.flow.record.removed(now, &self.flow.shape.names, TaskId(item.task().into()));
+            self.requests.cancel.push((item.slot(), format!("removed from its queue (node {node})")));
+            self.flow.remove(TaskId(item.task().into()), now);
         }
     }
 
@@ -188,6 +201,7 @@ impl Policy for Bmf {
     /// As long as it is steady.
     const INTERFERES: bool = false;
     const KEEPS_ORDER: bool = true;
+    const TAKES_CERTAIN_WORKERS: bool = true;
 
     fn name(&self) -> &'static str {
         "bmf"
@@ -199,17 +213,19 @@ impl Policy for Bmf {
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) -> Result<(), Dropped> {
-        let node = self.flow.node_of(ready.task);
-        if self.flow.nodes[node as usize].is(Flag::ForceClosed) {
-            self.requests.cancel.push((ready.slot, "force close".into()));
-            self.flow.cancel(ready.task, now);
+        if self.force_close.is_some() && self.refuses(ready, now) {
             return Ok(());
         }
-        self.flow.hold(ready.task, ready.slot, node);
+        if self.is_completing && !ready.by_admission {
+            self.flow.release(ready.task, ready.slot);
+            return Ok(());
+        }
+        let node = self.flow.node_of(ready.task);
         if ready.by_admission {
-            self.flow.sched_required(node, now);
+            self.flow.admit(ready.task, ready.slot, node, now);
             self.settle(now);
-        } else if !self.is_completing {
+        } else {
+            self.flow.hold(ready.task.0 as u32, ready.slot, node);
             self.arrivals.push(node);
         }
         Ok(())
@@ -256,13 +272,16 @@ impl Policy for Bmf {
 
     fn on_complete(&mut self, end: &End, now: u64) {
         self.is_completing = false;
-        if self.phase != Phase::Halted {
+        if self.phase == Phase::Halted {
+            self.flow.hold_released();
+        } else {
             self.flow.complete(end.task, end.kind != TaskType::None, now);
             self.settle(now);
         }
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, now: u64) {
+        self.flow.hold_released();
         if self.phase != Phase::Halted {
             self.flow.cancel(task, now);
             self.settle(now);

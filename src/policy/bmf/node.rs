@@ -29,6 +29,8 @@ pub(super) enum Flag {
     Paused = 2,
     /// What it still has is not to run.
     ForceClosed = 4,
+    /// Some stream into it was full once.
+    WasFull = 8,
 }
 
 /// How many of its tasks may be pending, and how many packets of another node may wait for a node.

@@ -18,6 +18,10 @@ pub(super) struct Passes {
     is_indexed: bool,
     /// Nodes from this place on may be upstream of each other.
     n_ordered: u32,
+    /// Nodes by place, unless places are indices.
+    by_place: Vec<u32>,
+    /// By node, a place such that all nodes before it are upstream of the node. Nothing if places are indices.
+    reach: Vec<u32>,
     /// For every node upstream of another, in the order of these lists: no node of the list up to this one has a larger place.
     /// Nothing if places are indices, because then it is the node itself.
     bounds: Vec<u32>,
@@ -80,10 +84,15 @@ impl Passes {
         }
         let mut marks: Vec<Mark> = large::zeroed(n_nodes);
         marks.iter_mut().zip(places.iter()).for_each(|(mark, &place)| mark.place = place);
+        let mut by_place: Vec<u32> = vec![0; places.len()];
+        places.iter().zip(0..).for_each(|(&place, node)| by_place[place as usize] = node);
+        let reach = reach(shape, &places, &by_place[..by_place.len().min(n_ordered as usize)]);
         Passes {
             able: NumberSet::new(n_nodes),
             is_indexed: places.is_empty(),
             n_ordered,
+            by_place,
+            reach,
             bounds,
             marks,
             pass: 0,
@@ -103,6 +112,18 @@ impl Passes {
         } else {
             self.able.remove(place);
         }
+    }
+
+    /// Whether the place of every node is its index.
+    #[inline]
+    pub fn is_indexed(&self) -> bool {
+        self.is_indexed
+    }
+
+    /// Whether no node is upstream of itself.
+    #[inline]
+    pub fn is_acyclic(&self) -> bool {
+        self.n_ordered as usize == self.marks.len()
     }
 
     /// Whether any node is able.
@@ -128,6 +149,22 @@ impl Passes {
     fn place(&self, node: u32) -> u32 {
         if self.is_indexed { node } else { self.marks[node as usize].place }
     }
+}
+
+/// By node, a place such that all nodes before it are upstream of the node. `by_place` are those of which that may be known: behind
+/// the nodes upstream of them.
+fn reach(shape: &NodeGraph, places: &[u32], by_place: &[u32]) -> Vec<u32> {
+    let (mut reach, mut near) = (vec![0; places.len()], Vec::new());
+    for &node in by_place {
+        let upstream = &shape.upstream[shape.streams_into(node)];
+        let mut all = upstream.iter().map(|&node| reach[node as usize]).max().unwrap_or(0);
+        near.clear();
+        near.extend(upstream.iter().map(|&node| places[node as usize]).filter(|&place| place >= all));
+        near.sort_unstable();
+        near.iter().for_each(|&place| all += u32::from(place == all));
+        reach[node as usize] = all;
+    }
+    reach
 }
 
 impl Flow {
@@ -159,6 +196,13 @@ impl Flow {
             self.ask_spine(first, index, now);
             return;
         }
+        if self.is_only_other(index)
+            && let Some(&reach) = self.passes.reach.get(index as usize)
+            && first < reach
+        {
+            self.ask_two(first, index, now);
+            return;
+        }
         if self.passes.marks[index as usize].clear >= self.passes.epoch {
             return;
         }
@@ -182,6 +226,21 @@ impl Flow {
             }
         }
         self.passes.path.clear();
+    }
+
+    /// Whether only one node beside this one is able.
+    #[inline]
+    fn is_only_other(&self, index: u32) -> bool {
+        let is_able = self.nodes[index as usize].is(Flag::Able);
+        self.passes.able.len() == 1 + usize::from(is_able)
+    }
+
+    /// The node at a place is the only one that is able, beside `last`, and is upstream of that. It is asked first.
+    fn ask_two(&mut self, place: u32, last: u32, now: u64) {
+        self.schedule_node(self.passes.by_place[place as usize], now);
+        if self.nodes[last as usize].is(Flag::Able) {
+            self.schedule_node(last, now);
+        }
     }
 
     /// Nodes that feed each other, each the next, are asked one after the other: whoever of them comes before another is upstream of it.

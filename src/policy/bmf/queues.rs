@@ -12,8 +12,8 @@ pub(super) struct Item {
     /// Timestamp, node and order of scheduling, as numbers without a sign, the last two in one. No two are equal.
     timestamp: u64,
     node_and_order: u64,
-    pub task: u32,
-    pub slot: SlotRef,
+    /// In one, because what was just written in pieces is not to be read in one.
+    task_and_slot: u64,
 }
 
 impl Ord for Item {
@@ -33,6 +33,11 @@ impl PartialOrd for Item {
     fn le(&self, other: &Item) -> bool {
         self.place() <= other.place()
     }
+
+    #[inline]
+    fn lt(&self, other: &Item) -> bool {
+        self.place() < other.place()
+    }
 }
 
 impl PartialEq for Item {
@@ -50,7 +55,18 @@ impl Item {
         // With the sign turned round, numbers without a sign are in the same order.
         let timestamp = timestamp.cast_unsigned() ^ 1 << 63;
         let node = node.cast_unsigned() ^ 1 << 31;
-        Item { timestamp, node_and_order: u64::from(node) << 32 | u64::from(order), task, slot }
+        let node_and_order = u64::from(node) << 32 | u64::from(order);
+        Item { timestamp, node_and_order, task_and_slot: u64::from(task) << 32 | u64::from(slot) }
+    }
+
+    #[inline]
+    pub fn task(&self) -> u32 {
+        (self.task_and_slot >> 32) as u32
+    }
+
+    #[inline]
+    pub fn slot(&self) -> SlotRef {
+        self.task_and_slot as SlotRef
     }
 
     /// All of its place as one number, because numbers are compared faster than fields.
@@ -67,6 +83,8 @@ impl Item {
 /// All queues; the last one has no worker of its own and takes tasks that need several workers.
 pub(super) struct Queues {
     queues: Vec<Queue>,
+    /// Tasks that need several workers and have blocks not placed.
+    waiting_together: usize,
     /// Queues of workers that have a task with blocks not placed.
     filled: WorkerSet,
     /// Tasks with blocks not placed.
@@ -75,7 +93,11 @@ pub(super) struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    items: MostlySorted<Item>,
+    /// The first task, if there is any.
+    top: Item,
+    rest: MostlySorted<Item>,
+    /// How many tasks there are.
+    len: usize,
     /// The task being handed out, block by block.
     current: Option<SlotRef>,
     is_paused: bool,
@@ -87,19 +109,20 @@ impl Queues {
         let n_queues = n_workers as usize + 1;
         Queues {
             queues: (0..n_queues).map(|_| Queue::default()).collect(),
+            waiting_together: 0,
             filled: WorkerSet::new(n_workers as usize),
             waiting: 0,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, queue: u32, item: Item) {
         if (queue as usize) < self.queues.len() - 1 {
             self.filled.insert(queue);
+        } else {
+            self.waiting_together += 1;
         }
-        let queue = &mut self.queues[queue as usize];
-        queue.items.push(item);
-        queue.high = queue.high.max(queue.items.len());
+        self.queues[queue as usize].push(item);
         self.waiting += 1;
     }
 
@@ -129,13 +152,18 @@ impl Queues {
     /// Takes out the tasks of a node that have not begun, of one queue or of all, in the order in which they would run.
     pub fn remove(&mut self, node: i32, queue: Option<u64>) -> Vec<Item> {
         let (mut removed, mut kept) = (Vec::new(), Vec::new());
+        let together = self.queues.len() - 1;
         for (index, place) in self.queues.iter_mut().enumerate() {
+            if index == together {
+                let is_meant = |item: &&Item| item.node() == node && queue.is_none_or(|queue| queue == index as u64);
+                self.waiting_together -= place.iter().filter(is_meant).count();
+            }
             if queue.is_none_or(|queue| queue == index as u64) {
-                for item in place.items.take_sorted() {
+                for item in place.take_all() {
                     let to = if item.node() == node { &mut removed } else { &mut kept };
                     to.push(item);
                 }
-                kept.drain(..).for_each(|item| place.items.push(item));
+                kept.drain(..).for_each(|item| place.put_back(item));
             }
         }
         self.waiting -= removed.len();
@@ -148,20 +176,30 @@ impl Queues {
         if self.waiting == 0 {
             return;
         }
-        let together = self.queues.len() - 1;
-        if self.queues[together].has_any() {
-            self.waiting -= self.queues[together].hand_out_together(stage);
+        if self.waiting_together > 0 {
+            self.hand_out_together(stage);
         }
-        let mut from = 0;
-        while self.waiting > 0
-            && let Some(worker) = self.filled.first_common(stage.floor().free_workers(), from)
-        {
-            from = worker + 1;
-            let queue = &mut self.queues[worker as usize];
-            self.waiting -= queue.hand_out(stage, worker);
-            if !queue.has_any() {
-                self.filled.remove(worker);
+        for word in 0..self.filled.n_words() {
+            // Handing out to one changes nothing about the others.
+            let mut workers = self.filled.common_word(stage.floor().free_workers(), word);
+            while workers != 0 {
+                let worker = word as u32 * u64::BITS + workers.trailing_zeros();
+                workers &= workers - 1;
+                let queue = &mut self.queues[worker as usize];
+                self.waiting -= queue.hand_out(stage, worker);
+                if !queue.has_any() {
+                    self.filled.remove(worker);
+                }
             }
+        }
+    }
+
+    #[inline(never)]
+    fn hand_out_together(&mut self, stage: &mut Stage<'_>) {
+        if let Some(queue) = self.queues.last_mut() {
+            let n_done = queue.hand_out_together(stage);
+            self.waiting_together -= n_done;
+            self.waiting -= n_done;
         }
     }
 
@@ -174,16 +212,63 @@ impl Queues {
 impl Queue {
     #[inline]
     fn has_any(&self) -> bool {
-        self.current.is_some() || !self.items.is_empty()
+        self.current.is_some() || self.len > 0
+    }
+
+    #[inline(always)]
+    fn push(&mut self, item: Item) {
+        self.put_back(item);
+        self.high = self.high.max(self.len);
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self, item: Item) {
+        self.len += 1;
+        if self.len == 1 {
+            self.top = item;
+        } else {
+            let other = if item < self.top { std::mem::replace(&mut self.top, item) } else { item };
+            self.rest.push(other);
+        }
+    }
+
+    /// The first task.
+    #[inline]
+    fn first(&self) -> Option<&Item> {
+        (self.len > 0).then_some(&self.top)
+    }
+
+    /// The first task is gone.
+    #[inline(always)]
+    fn drop_first(&mut self) {
+        self.len -= 1;
+        if let Some(next) = self.rest.pop() {
+            self.top = next;
+        }
+    }
+
+    /// Takes all tasks out, in their order.
+    fn take_all(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while let Some(&first) = self.first() {
+            items.push(first);
+            self.drop_first();
+        }
+        items
+    }
+
+    /// All tasks, in no order.
+    fn iter(&self) -> impl Iterator<Item = &Item> {
+        self.first().into_iter().chain(self.rest.iter())
     }
 
     /// Places one block on the queue's own worker; gives the number of tasks that have no block left.
     #[inline]
     fn hand_out(&mut self, stage: &mut Stage<'_>, worker: u32) -> usize {
         let Some(slot) = self.current.or_else(|| self.begin()) else { return 0 };
-        if let Some(next) = self.items.likely_first() {
+        if let Some(next) = self.first() {
             // It has waited for long and is in no near cache any more.
-            stage.window.foresee(next.slot);
+            stage.window.foresee(next.slot());
         }
         let is_all = stage.place_on(slot, worker) == Placement::All;
         self.current = if is_all { None } else { Some(slot) };
@@ -193,21 +278,23 @@ impl Queue {
     /// Takes out the first task. A paused queue begins no other, but finishes the one it has begun.
     #[inline]
     fn begin(&mut self) -> Option<SlotRef> {
-        if self.is_paused { None } else { self.items.pop().map(|item| item.slot) }
+        let slot = self.first().filter(|_| !self.is_paused)?.slot();
+        self.drop_first();
+        Some(slot)
     }
 
     /// Places blocks of tasks that take several workers wherever there is room.
     fn hand_out_together(&mut self, stage: &mut Stage<'_>) -> usize {
         let mut done = 0;
         loop {
-            let next = self.items.first().filter(|_| !self.is_paused).map(|item| item.slot);
+            let next = self.first().filter(|_| !self.is_paused).map(Item::slot);
             let Some(slot) = self.current.or(next) else { break };
             let placement = stage.place(slot);
             if placement == Placement::Nothing {
                 break;
             }
             if self.current.is_none() {
-                self.items.pop();
+                self.drop_first();
             }
             let is_all = placement == Placement::All;
             self.current = if is_all { None } else { Some(slot) };

@@ -151,13 +151,15 @@ impl Reader {
     /// The next task, with its producers.
     #[inline(always)]
     fn add(&mut self, orchestrator: &Orchestrator, found: &[u32]) {
-        let (submit, (kind, _)) = (&orchestrator.task, orchestrator.resolved);
+        let (submit, kind) = (&orchestrator.task, orchestrator.resolved.0);
         let mut level = 0;
         for &producer in found {
             let member = &mut self.members[producer as usize];
             member.outlet += 1;
-            let usual = self.nodes[member.node as usize].level;
-            level = level.max(self.levels.get(producer as usize).copied().unwrap_or(usual) + 1);
+            level = level.max(self.nodes[member.node as usize].level + 1);
+        }
+        if !self.levels.is_empty() {
+            level = found.iter().map(|&producer| self.levels[producer as usize] + 1).max().unwrap_or(0);
         }
         set(&mut self.names, self.members.len(), submit.name);
         let number = match &submit.policy {

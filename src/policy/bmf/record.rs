@@ -63,11 +63,12 @@ impl Record {
     }
 
     #[inline]
-    pub fn admitted(&mut self, now: u64, names: &Names, task: TaskId, by_force: bool) {
+    pub fn admitted(&mut self, now: u64, names: &Names, task: TaskId) {
         self.admissions.add(now, names, task);
-        if by_force {
-            self.forced.add(now, names, task);
-        }
+    }
+
+    pub fn forced(&mut self, now: u64, names: &Names, task: TaskId) {
+        self.forced.add(now, names, task);
     }
 
     pub fn removed(&mut self, now: u64, names: &Names, task: TaskId) {

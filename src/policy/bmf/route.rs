@@ -51,6 +51,7 @@ impl<'a> Router<'a> {
     ///
     /// # Errors
     /// When a configured queue has no worker, or one of the wrong type.
+    #[inline]
     pub fn queue_of_all(&mut self, id: i32, demand: Demand) -> Result<u32, ConfigError> {
         if takes_several(demand) { Ok(self.workers.len() as u32) } else { self.choose(id, demand.kind) }
     }
@@ -85,6 +86,7 @@ impl<'a> Router<'a> {
         }
     }
 
+    #[inline(always)]
     fn choose(&mut self, id: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = if !self.config.nodes.is_empty() && self.config.nodes.contains_key(&id) {
             self.configured(id, kind)?
@@ -99,6 +101,7 @@ impl<'a> Router<'a> {
         Ok(queue)
     }
 
+    #[cold]
     fn configured(&self, node: i32, kind: TaskType) -> Result<u32, ConfigError> {
         let queue = self.config.queue_of(node);
         let Some(&worker) = self.workers.get(queue as usize) else {
@@ -126,6 +129,7 @@ impl<'a> Router<'a> {
         self.config.refuse(&[&format!("bmf.nodes.{node}.scheduler"), &format!("bmf.nodes.{node}")], message)
     }
 
+    #[cold]
     fn first_fit(&mut self, node: i32, kind: TaskType) -> u32 {
         let queue = self.candidates(kind).next().unwrap_or(0);
         if queue > 0 {
@@ -137,14 +141,19 @@ impl<'a> Router<'a> {
         queue
     }
 
+    #[inline(always)]
     fn least_loaded(&mut self, kind: TaskType) -> u32 {
-        if self.rounds[kind as usize].is_none() {
-            self.rounds[kind as usize] = Some(self.round(kind));
+        if let Some(round) = &mut self.rounds[kind as usize] {
+            return round.next(&self.load);
         }
-        self.rounds[kind as usize].as_mut().map_or(0, |round| round.next(&self.load))
+        let mut round = self.round(kind);
+        let queue = round.next(&self.load);
+        self.rounds[kind as usize] = Some(round);
+        queue
     }
 
     /// The queues that derived nodes of a type go to.
+    #[cold]
     fn round(&self, kind: TaskType) -> Round {
         let count = self.config.scheduler_count.unwrap_or(u32::MAX);
         // More queues than are configured serve a type only if none of those can run it.
@@ -170,6 +179,7 @@ struct Round {
 }
 
 impl Round {
+    #[inline(always)]
     fn next(&mut self, loads: &[u64]) -> u32 {
         loop {
             match self.queues.get(self.next) {
