@@ -87,7 +87,7 @@ struct Mould {
     /// Bytes of moments and of tasks.
     widths: [u8; 2],
     /// The numbers stand in it as zeros.
-    text: [u8; Mould::MOST],
+    text: [u8; Mould::ROOM + 8],
     length: usize,
     places: Places,
 }
@@ -106,6 +106,8 @@ struct Places {
 impl Mould {
     /// Most bytes of a slice that leaves one.
     const MOST: usize = 80;
+    /// Places for them, a power of two.
+    const ROOM: usize = 128;
 
     /// Whether all numbers are below 2^28.
     #[inline(always)]
@@ -113,19 +115,28 @@ impl Mould {
         self.widths[0] <= 4 && self.widths[1] <= 4
     }
 
-    /// A slice with these numbers, each as `sevens` spreads it.
+    /// A slice with these numbers, each as `sevens` spreads it. They are put in from the first to the last, each with what follows it:
+    /// what is read is the mould, because a processor waits where it reads what it has just written in other pieces.
     #[inline(always)]
     fn cast(&self, line: &mut Line<'_, ROOM>, block: &PlainBlock, sevens: impl Fn(u64) -> u64) {
-        line.beginning(&self.text, self.length);
+        line.beginning::<{ Mould::MOST }>(self.text.first_chunk().expect("it is shorter than that"), self.length);
         let Places { from, name, task, submit, ready, to } = self.places;
-        line.fill(from, sevens(block.from));
-        line.fill(name, block.name_id);
-        line.fill(task, sevens(block.task.0));
-        line.fill(submit, sevens(block.submit));
+        self.fill(line, from, sevens(block.from));
+        self.fill(line, name, block.name_id);
+        self.fill(line, task, sevens(block.task.0));
+        self.fill(line, submit, sevens(block.submit));
         if block.ready != block.from {
-            line.fill(ready, sevens(block.ready));
+            self.fill(line, ready, sevens(block.ready));
         }
-        line.fill(to, sevens(block.to));
+        self.fill(line, to, sevens(block.to));
+    }
+
+    /// Puts a number into its place.
+    #[inline(always)]
+    fn fill(&self, line: &mut Line<'_, ROOM>, at: u8, bits: u64) {
+        let at = usize::from(at) & (Mould::ROOM - 1);
+        let text: &[u8; 8] = self.text[at..].first_chunk().expect("there is room behind a slice");
+        line.replace(at, &(u64::from_le_bytes(*text) | bits).to_le_bytes());
     }
 }
 
@@ -140,7 +151,7 @@ impl Perfetto {
     #[cold]
     #[inline(never)]
     fn mould(&self, line: &Line<'_, ROOM>, places: Places) -> Option<Mould> {
-        let (mut text, length): ([u8; Mould::MOST], usize) = (line.copy(), line.length());
+        let (mut text, length): ([u8; Mould::ROOM + 8], usize) = (line.copy(), line.length());
         let widths = self.widths();
         let Places { from, name, task, submit, ready, to } = places;
         let [moment_bytes, task_bytes] = widths;
