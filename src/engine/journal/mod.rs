@@ -19,7 +19,7 @@ mod write;
 use desks::{Desks, PageReader};
 pub use facts::{DoneJob, Names, Occupancy, Started, Submitted};
 use held::Held;
-use words::Page;
+use words::{Page, Tenants};
 
 use super::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::TaskType;
@@ -208,12 +208,13 @@ struct Place<R> {
     reader: R,
     now: u64,
     names: Names,
+    tenants: Tenants,
     ended: Sender<(R, Names)>,
 }
 
 impl<R: Reader> PageReader for Place<R> {
     fn read(&mut self, page: &Page) {
-        page.read(&mut self.reader, &mut self.now, &mut self.names);
+        page.read(&mut self.reader, &mut self.now, &mut self.names, &mut self.tenants);
         self.reader.turn(&self.names);
     }
 
@@ -262,7 +263,8 @@ impl Journal {
         self.needs = self.needs.and(reader.needs());
         self.is_read = true;
         let (sender, ended) = mpsc::channel();
-        let desk = self.desks.add(Box::new(Place { reader, now: 0, names: Names::default(), ended: sender }));
+        let tenants = Tenants::new(reader.needs().tasks);
+        let desk = self.desks.add(Box::new(Place { reader, now: 0, names: Names::default(), tenants, ended: sender }));
         let desks = Arc::clone(&self.desks);
         // The engine has a processor of its own as long as readers are quick enough.
         let n_others = thread::available_parallelism().map_or(1, |n_processors| n_processors.get() - 1).max(1);
