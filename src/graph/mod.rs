@@ -173,7 +173,7 @@ impl Longest {
     #[inline]
     fn longer(&self, Before(longest, before): Before, producer: TaskId) -> Before {
         let (cycles, id) = (self.ends[producer.0 as usize], producer.0 as u32);
-        let is_longer = (cycles > longest) | (cycles == longest) & (id < before);
+        let is_longer = cycles.cmp(&longest).then(before.cmp(&id)).is_gt();
         Before(longest.max(cycles), if is_longer { id } else { before })
     }
 

@@ -141,15 +141,13 @@ impl Desks {
     fn read<'a>(&'a self, state: MutexGuard<'a, State>, turn: Turn) -> MutexGuard<'a, State> {
         drop(state);
         let Turn { desk, mut reader, page } = turn;
-        let read = catch_unwind(AssertUnwindSafe(|| match &page {
-            Some(page) => {
-                reader.read(page);
-                Seat::Free(reader)
-            }
-            None => {
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            let Some(page) = &page else {
                 reader.end();
-                Seat::Left
-            }
+                return Seat::Left;
+            };
+            reader.read(page);
+            Seat::Free(reader)
         }));
         let used = page.and_then(Arc::into_inner);
         let mut state = self.lock();
@@ -207,5 +205,73 @@ impl Desk {
     /// Whether somebody should let it read.
     fn waits(&self, least: usize, is_over: bool) -> bool {
         matches!(self.seat, Seat::Free(_)) && (self.pages.len() >= least || is_over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::thread;
+
+    /// Counts pages in `told.0`, falls over one of them, and tells its end in `told.1`.
+    struct Counts {
+        told: Arc<(AtomicUsize, AtomicUsize)>,
+        panics_at: usize,
+    }
+
+    impl PageReader for Counts {
+        fn read(&mut self, page: &Page) {
+            let n_before = self.told.0.fetch_add(1, SeqCst);
+            assert_eq!(page.used, n_before, "pages come in order");
+            assert_ne!(n_before, self.panics_at, "told to");
+        }
+
+        fn end(self: Box<Self>) {
+            self.told.1.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Lays so many pages before readers that fall over some page; returns what each told.
+    fn read(n_pages: usize, n_threads: usize, panics: &[usize]) -> (Desks, Vec<(usize, usize)>) {
+        let (desks, mut told) = (Desks::default(), Vec::new());
+        for &panics_at in panics {
+            let counts = Counts { told: Arc::default(), panics_at };
+            told.push(Arc::clone(&counts.told));
+            desks.add(Box::new(counts));
+        }
+        thread::scope(|scope| {
+            (0..n_threads).for_each(|_| drop(scope.spawn(|| desks.read_all())));
+            for number in 0..n_pages {
+                let mut page = desks.used().map_or_else(Page::empty, Page::wiped);
+                page.used = number;
+                desks.hand_on(page);
+                assert!(desks.lock().longest() < MANY, "memory is bounded");
+            }
+            desks.end();
+            desks.read_to_end(0);
+            desks.read_all();
+        });
+        (desks, told.iter().map(|told| (told.0.load(SeqCst), told.1.load(SeqCst))).collect())
+    }
+
+    const NEVER: usize = usize::MAX;
+
+    #[test]
+    fn every_reader_gets_every_page_in_order_with_any_number_of_threads() {
+        for n_threads in [0, 1, 3] {
+            let (desks, told) = read(60, n_threads, &[NEVER; 3]);
+            assert_eq!(told, [(60, 1); 3], "{n_threads} threads");
+            assert!(desks.panic().is_none());
+        }
+    }
+
+    #[test]
+    fn a_reader_that_panics_leaves_and_the_others_go_on() {
+        for n_threads in [0, 2] {
+            let (desks, told) = read(30, n_threads, &[4, NEVER]);
+            assert_eq!(told, [(5, 0), (30, 1)], "{n_threads} threads");
+            assert!(desks.panic().is_some());
+        }
     }
 }

@@ -204,7 +204,15 @@ impl<'a> Left<'a> {
         self.tenants.note(slot, self.task);
         let (task, kernel) = (TaskId(self.task), kernel.checked_sub(1).map(Symbol));
         self.task += 1;
-        Submitted { task, slot, kind: kind(*head), name: None, kernel, blocks: 1, producers: &self.found[..n_producers] }
+        Submitted {
+            task,
+            slot,
+            kind: kind(*head),
+            name: None,
+            kernel,
+            blocks: 1,
+            producers: &self.found[..n_producers],
+        }
     }
 
     /// Any task.
@@ -227,13 +235,7 @@ fn n_producers(head: u64) -> usize {
 
 /// Tells one event and returns how many words it takes.
 #[inline(always)]
-fn tell(
-    event: &[u64; EVENT_WORDS],
-    left: &mut Left<'_>,
-    reader: &mut impl Reader,
-    now: u64,
-    names: &Names,
-) -> usize {
+fn tell(event: &[u64; EVENT_WORDS], left: &mut Left<'_>, reader: &mut impl Reader, now: u64, names: &Names) -> usize {
     let head = event[0];
     match head & 15 {
         BLOCK => {
