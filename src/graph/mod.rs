@@ -171,9 +171,10 @@ impl Default for Before {
 impl Longest {
     /// The path by way of `producer`, if it is longer. Which one is cannot be foreseen, so that nothing depends on a jump.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "the lazy operators are jumps")]
     fn longer(&self, Before(longest, before): Before, producer: TaskId) -> Before {
         let (cycles, id) = (self.ends[producer.0 as usize], producer.0 as u32);
-        let is_longer = cycles.cmp(&longest).then(before.cmp(&id)).is_gt();
+        let is_longer = (cycles > longest) | (cycles == longest) & (id < before);
         Before(longest.max(cycles), if is_longer { id } else { before })
     }
 
