@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The thread of the engine only appends a few words an event; what reports make of them happens behind it, on threads made for it, or
-//! on its own while they are too far behind ([`desks`]). Pages are of bounded size and number, so that memory does not grow with the run.
+//! on its own while they are too far behind (`desks.rs`). Pages are of bounded size and number, so that memory does not grow with the run.
 
 mod desks;
 mod facts;
