@@ -169,11 +169,13 @@ impl Default for Before {
 }
 
 impl Longest {
-    /// The path by way of `producer`, if it is longer.
+    /// The path by way of `producer`, if it is longer. Which one is cannot be foreseen, so that nothing depends on a jump.
     #[inline]
-    fn longer(&self, before: Before, producer: TaskId) -> Before {
+    #[expect(clippy::needless_bitwise_bool, reason = "the lazy operators are jumps")]
+    fn longer(&self, Before(longest, before): Before, producer: TaskId) -> Before {
         let (cycles, id) = (self.ends[producer.0 as usize], producer.0 as u32);
-        if cycles > before.0 || cycles == before.0 && id < before.1 { Before(cycles, id) } else { before }
+        let is_longer = (cycles > longest) | (cycles == longest) & (id < before);
+        Before(longest.max(cycles), if is_longer { id } else { before })
     }
 
     /// The next task, behind the longest path to it.

@@ -69,7 +69,7 @@ impl Via {
 
     /// Its place in [`Via::ALL`].
     #[inline(always)]
-    fn number(self) -> u64 {
+    const fn number(self) -> u8 {
         match self {
             Via::Continues => 0,
             Via::Dependency => 1,
@@ -83,15 +83,18 @@ impl Via {
     }
 }
 
+const CONTINUES: u8 = Via::Continues.number();
+
 /// The end of a chain, and why the next step waits for it. [`Chains::tidy`] must be shown all that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
     step: u32,
-    pub(super) via: Via,
+    /// Number of a [`Via`].
+    via: u8,
 }
 
 /// No cause: a place where none is kept.
-pub(super) const NOTHING: Cause = Cause { step: u32::MAX, via: Via::Continues };
+pub(super) const NOTHING: Cause = Cause { step: u32::MAX, via: CONTINUES };
 
 impl Cause {
     #[inline]
@@ -100,9 +103,9 @@ impl Cause {
     }
 
     /// The same chain for another reason.
-    #[inline]
+    #[inline(always)]
     pub(super) fn via(self, via: Via) -> Cause {
-        Cause { via, ..self }
+        Cause { via: via.number(), ..self }
     }
 }
 
@@ -145,7 +148,7 @@ impl Kept {
     fn new(cause: Cause, activity: Activity, to: u64, subject: Subject) -> Kept {
         let task = subject.task.map_or(N_TASKS - 1, |task| task.0);
         assert!(task < N_TASKS, "so many tasks take hours");
-        let what = task | Kept::worker(subject.worker) | activity.number() << ACTIVITY | cause.via.number() << VIA;
+        let what = task | Kept::worker(subject.worker) | activity.number() << ACTIVITY | u64::from(cause.via) << VIA;
         Kept { to, what, kernel: subject.kernel.map_or(NONE, |kernel| kernel.0), parent: cause.step }
     }
 
@@ -201,7 +204,7 @@ impl Step {
 const ROOT: u32 = 0;
 
 /// What all chains begin with.
-pub(super) const BEGINNING: Cause = Cause { step: ROOT, via: Via::Continues };
+pub(super) const BEGINNING: Cause = Cause { step: ROOT, via: CONTINUES };
 
 /// All steps that can still be reached, and those that came to nothing since the last look.
 pub(super) struct Chains {
@@ -239,7 +242,7 @@ impl Chains {
             self.names.resize(index as usize, NONE);
             large::push(&mut self.names, name.0);
         }
-        Cause { step: index, via: Via::Continues }
+        Cause { step: index, via: CONTINUES }
     }
 
     /// The last step of a chain happens on another worker if it lasts longer there.

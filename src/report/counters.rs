@@ -6,10 +6,8 @@ use super::export::Sheets;
 pub(super) struct Counters {
     values: Vec<Value>,
     now: u64,
-    /// Those that may differ from what was written: a bit for each place.
+    /// Those that differ from what was written: a bit for each place.
     changed: Vec<u64>,
-    /// Whether there are any.
-    is_changed: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -22,7 +20,7 @@ impl Counters {
     /// All are to be written.
     pub(super) fn new(n_counters: usize) -> Counters {
         let changed = (0..n_counters.div_ceil(64)).map(|word| u64::MAX >> (64 - (n_counters - 64 * word).min(64)));
-        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect(), is_changed: true }
+        Counters { values: vec![Value::default(); n_counters], now: 0, changed: changed.collect() }
     }
 
     /// Values that are changed from here on are those of `now`.
@@ -40,18 +38,17 @@ impl Counters {
         let values: &mut [Value; N] = self.values[first..].first_chunk_mut().expect("there are so many counters");
         let new = change(values.map(|value| value.now));
         for ((value, new), place) in values.iter_mut().zip(new).zip(first..) {
-            if value.now != new {
-                value.now = new;
-                self.changed[place / 64] |= 1 << (place % 64);
-                self.is_changed = true;
-            }
+            value.now = new;
+            let (word, bit) = (&mut self.changed[place / 64], 1 << (place % 64));
+            // Most changes are taken back within the instant.
+            *word = if value.written == Some(new) { *word & !bit } else { *word | bit };
         }
     }
 
     /// Writes those that differ from what was written.
     #[inline]
     pub(super) fn write(&mut self, sheets: &mut impl Sheets) {
-        if std::mem::take(&mut self.is_changed) {
+        if self.changed.iter().any(|&changed| changed != 0) {
             self.write_changed(sheets);
         }
     }
@@ -64,10 +61,8 @@ impl Counters {
                 let index = 64 * word + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let value = &mut self.values[index];
-                if value.written != Some(value.now) {
-                    value.written = Some(value.now);
-                    tell_counter(sheets, index, value.now, self.now);
-                }
+                value.written = Some(value.now);
+                tell_counter(sheets, index, value.now, self.now);
             }
         }
     }

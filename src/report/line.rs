@@ -33,12 +33,10 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
         *self.bytes.first_chunk().expect("it is less than half the room")
     }
 
-    /// Sets bits in eight bytes that were written before.
+    /// Writes over bytes that were written before, as many as the text has.
     #[inline(always)]
-    pub(super) fn fill(&mut self, at: u8, bits: u64) {
-        let place: &mut [u8; 8] =
-            self.bytes[at as usize & (ROOM / 2 - 1)..].first_chunk_mut().expect("it is less than half the room");
-        *place = (u64::from_le_bytes(*place) | bits).to_le_bytes();
+    pub(super) fn replace<const N: usize>(&mut self, at: usize, text: &[u8; N]) {
+        *self.bytes[at & (ROOM / 2 - 1)..].first_chunk_mut().expect("it is less than half the room") = *text;
     }
 
     /// One byte.
@@ -117,11 +115,11 @@ impl<'a, const ROOM: usize> Line<'a, ROOM> {
     /// A number as a varint.
     #[inline(always)]
     pub(super) fn varint(&mut self, mut number: u64) {
-        if number < 0x80 {
-            return self.byte(number as u8);
-        }
         if number < 0x4000 {
-            return self.literal(&[number as u8 | 0x80, (number >> 7) as u8]);
+            // Whether a second byte is needed is hard to foresee.
+            let is_long = number >= 0x80;
+            let bytes = [number as u8 | u8::from(is_long) << 7, (number >> 7) as u8];
+            return self.beginning(&bytes, 1 + usize::from(is_long));
         }
         while number >= 1 << 56 {
             self.byte(number as u8 | 0x80);

@@ -22,6 +22,7 @@ mod html;
 mod json;
 mod line;
 mod memory;
+mod mould;
 mod operations;
 mod output;
 mod pack;

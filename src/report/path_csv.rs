@@ -1,4 +1,5 @@
-//! Both critical paths as CSV: the static one, task by task, then the observed one, step by step from cycle 0 to the makespan.
+//! Both critical paths as CSV: the static one, task by task, then the observed one, step by step from cycle 0 to the makespan. A step
+//! ends so many cycles after it begins, which is where the next one of its path begins.
 //!
 //! ```text
 //! program ─▶ StaticRows ── pen, once all its rows are written ──▶ PathRows ◀─ steps of the run
@@ -32,11 +33,8 @@ pub struct PathRows<W> {
 
 /// What is written again and again.
 struct Columns {
-    n_steps: u64,
-    /// Steps, each behind the name of its path.
-    steps: Column<32>,
-    /// The moments, each behind its comma.
-    moments: [Column<16>; 2],
+    /// Moments, each behind the name of its path.
+    moments: Column<32>,
     tasks: Column<16>,
     /// Cycles and cause, with a comma at each end and one between them.
     lengths: Phrases,
@@ -63,7 +61,7 @@ struct Row<'a> {
 pub fn path_rows<W: Write>(writer: W) -> (StaticRows<W>, PathRows<W>) {
     let (then, coming) = mpsc::channel();
     let mut pen = Pen::new(writer);
-    pen.text(b"path,step,from,to,cycles,blame,task,name,kernel,worker\n");
+    pen.text(b"path,from,cycles,blame,task,name,kernel,worker\n");
     (StaticRows { pen, then }, PathRows { pen: None, coming, columns: Columns::new(b"observed,") })
 }
 
@@ -125,9 +123,7 @@ impl<W: Write> PathRows<W> {
 impl Columns {
     fn new(path: &[u8]) -> Columns {
         Columns {
-            n_steps: 0,
-            steps: Column::new(path),
-            moments: [(); 2].map(|()| Column::new(b",")),
+            moments: Column::new(path),
             tasks: Column::new(b""),
             lengths: Phrases::default(),
             kernels: Vec::new(),
@@ -179,12 +175,9 @@ impl Columns {
     /// A row up to its task.
     #[inline(always)]
     fn beginning(&mut self, line: &mut Line<'_, ROOM>, row: &Row<'_>) {
-        let Columns { n_steps, steps, moments: [froms, tos], tasks, lengths, .. } = self;
+        let Columns { moments, tasks, lengths, .. } = self;
         let ((from, to), blame) = (row.span, row.blame);
-        line.column(steps, *n_steps);
-        *n_steps += 1;
-        line.column(froms, from);
-        line.column(tos, to);
+        line.column(moments, from);
         let cycles = to - from;
         if cycles < LONGEST {
             let number = cycles * Blame::ALL.len() as u64 + blame.index() as u64;
@@ -256,7 +249,7 @@ mod tests {
         let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
         assert_eq!((rows.len(), report.makespan), (2, 5));
         for (row, path) in rows.iter().zip(["static", "observed"]) {
-            assert_eq!((&row[0], &row[3], &row[7], &row[8]), (path, "5", "a,\"b\"\r\nc", "k"));
+            assert_eq!((&row[0], &row[2], &row[5], &row[6]), (path, "5", "a,\"b\"\r\nc", "k"));
         }
     }
 }

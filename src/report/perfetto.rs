@@ -4,6 +4,7 @@
 
 use super::export::{BlockFacts, Counter, Form, Lane, PlainBlock, Slice, worker_names};
 use super::line::Line;
+use super::mould::{Mould, Places};
 use super::pen::{Pen, ROOM};
 use super::varint::{self, Width};
 use crate::config::Machine;
@@ -82,75 +83,11 @@ pub struct Perfetto {
     moulds: Vec<[Option<Mould>; 2]>,
 }
 
-/// A slice of a worker without its numbers, of which that of its name takes one byte: those that follow mostly differ in nothing else.
-struct Mould {
-    /// Bytes of moments and of tasks.
-    widths: [u8; 2],
-    /// The numbers stand in it as zeros.
-    text: [u8; Mould::MOST],
-    length: usize,
-    places: Places,
-}
-
-/// Where the numbers of a slice stand, in the order in which they are written. Where READY is not told, its place is not used.
-#[derive(Clone, Copy, Default)]
-struct Places {
-    from: u8,
-    name: u8,
-    task: u8,
-    submit: u8,
-    ready: u8,
-    to: u8,
-}
-
-impl Mould {
-    /// Most bytes of a slice that leaves one.
-    const MOST: usize = 80;
-
-    /// Whether all numbers are below 2^28.
-    #[inline(always)]
-    fn is_narrow(&self) -> bool {
-        self.widths[0] <= 4 && self.widths[1] <= 4
-    }
-
-    /// A slice with these numbers, each as `sevens` spreads it.
-    #[inline(always)]
-    fn cast(&self, line: &mut Line<'_, ROOM>, block: &PlainBlock, sevens: impl Fn(u64) -> u64) {
-        line.beginning(&self.text, self.length);
-        let Places { from, name, task, submit, ready, to } = self.places;
-        line.fill(from, sevens(block.from));
-        line.fill(name, block.name_id);
-        line.fill(task, sevens(block.task.0));
-        line.fill(submit, sevens(block.submit));
-        if block.ready != block.from {
-            line.fill(ready, sevens(block.ready));
-        }
-        line.fill(to, sevens(block.to));
-    }
-}
-
 impl Perfetto {
     /// Bytes of moments and of tasks.
     #[inline(always)]
     fn widths(&self) -> [u8; 2] {
         [self.moments.bytes() as u8, self.tasks.bytes() as u8]
-    }
-
-    /// What is left of the slice of a block for those to come.
-    #[cold]
-    #[inline(never)]
-    fn mould(&self, line: &Line<'_, ROOM>, places: Places) -> Option<Mould> {
-        let (mut text, length): ([u8; Mould::MOST], usize) = (line.copy(), line.length());
-        let widths = self.widths();
-        let Places { from, name, task, submit, ready, to } = places;
-        let [moment_bytes, task_bytes] = widths;
-        let numbers = [(from, moment_bytes), (name, 1), (task, task_bytes), (submit, moment_bytes), (to, moment_bytes)];
-        let ready = (ready > 0).then_some((ready, moment_bytes));
-        for (place, bytes) in numbers.into_iter().chain(ready) {
-            let number = text.get_mut(place.into()..usize::from(place + bytes))?;
-            number.iter_mut().for_each(|byte| *byte &= 0x80);
-        }
-        (length <= Mould::MOST).then_some(Mould { widths, text, length, places })
     }
 
     #[inline(always)]
@@ -301,7 +238,7 @@ impl Form for Perfetto {
         if let (Lane::Worker(worker), Some(BlockFacts { block: 0, ready, .. })) = (slice.lane, slice.block)
             && slice.name_id < 0x80
         {
-            let (worker, mould) = (worker.0 as usize, self.mould(&line, places));
+            let (worker, mould) = (worker.0 as usize, Mould::of(&line, places, self.widths()));
             if worker >= self.moulds.len() {
                 self.moulds.resize_with(worker + 1, Default::default);
             }

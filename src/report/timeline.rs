@@ -6,7 +6,7 @@
 use super::spread::Curve;
 use super::tracks::{Span, Track};
 use super::varint::{Packed, pop, zigzag};
-use crate::engine::journal::{Names, Needs, Occupancy, Reader, Submitted};
+use crate::engine::journal::{Names, Needs, Occupancy, Reader, Started, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::window::SlotRef;
@@ -223,6 +223,40 @@ impl Tasks {
     }
 }
 
+impl Timeline {
+    /// Adds a block to the track of its worker.
+    #[inline(always)]
+    fn add(&mut self, row: &BlockRow) {
+        self.n_blocks += 1;
+        let in_detail = self.is_detailed();
+        if !in_detail && self.tasks.packed.length() > 0 {
+            self.coarsen();
+        }
+        let worker = row.worker.0 as usize;
+        if worker >= self.workers.len() {
+            self.workers.resize(worker + 1, Track::default());
+        }
+        let span = Span {
+            from: row.start,
+            to: row.end,
+            task: row.task.0,
+            part: row.block,
+            label: row.kernel.map_or(0, |kernel| kernel.0 + 1),
+            extra: row.start - row.ready,
+        };
+        self.workers[worker].add(&span, in_detail);
+    }
+
+    /// Counts how long a block waited, and its task before.
+    #[inline(always)]
+    fn count_waits(&mut self, row: &BlockRow) {
+        self.waits.ready_to_start[bucket(row.start - row.ready)] += 1;
+        if row.block == 0 {
+            self.waits.submit_to_ready[bucket(row.ready - row.submit)] += 1;
+        }
+    }
+}
+
 /// The bucket of a value: 0 for 0, else the number of its binary digits.
 #[inline]
 fn bucket(value: u64) -> usize {
@@ -236,31 +270,21 @@ impl Reader for Timeline {
 
     #[inline(always)]
     fn block(&mut self, row: &BlockRow, _names: &Names) {
-        self.n_blocks += 1;
-        let in_detail = self.is_detailed();
-        if !in_detail && self.tasks.packed.length() > 0 {
-            self.coarsen();
-        }
-        let worker = row.worker.0 as usize;
-        if worker >= self.workers.len() {
-            self.workers.resize(worker + 1, Track::default());
-        }
-        let wait = row.start - row.ready;
-        let span = Span {
-            from: row.start,
-            to: row.end,
-            task: row.task.0,
-            part: row.block,
-            label: row.kernel.map_or(0, |kernel| kernel.0 + 1),
-            extra: wait,
-        };
-        self.workers[worker].add(&span, in_detail);
+        self.add(row);
+        // A MIX block is told once for each of its workers.
         if self.previous.replace((row.task, row.block)) != Some((row.task, row.block)) {
-            self.waits.ready_to_start[bucket(wait)] += 1;
-            if row.block == 0 {
-                self.waits.submit_to_ready[bucket(row.ready - row.submit)] += 1;
-            }
+            self.count_waits(row);
         }
+    }
+
+    #[inline(always)]
+    fn started(&mut self, started: &Started, _names: &Names, now: u64) {
+        let Started { is_last, ref row, .. } = *started;
+        if is_last {
+            self.set_ready(row.kind, now, |ready| ready.saturating_sub(1));
+        }
+        self.add(row);
+        self.count_waits(row);
     }
 
     #[inline(always)]

@@ -1,37 +1,36 @@
 //! A run written down while it goes on, and read by others.
 //!
 //! ```text
-//! engine ─▶ Journal ── full pages ──▶ one thread a Reader or pair of them ─▶ reports
+//! engine ─▶ Journal ── full pages ──▶ a desk for each Reader or pair of them ─▶ reports
 //!              ▲                          │
 //!              └─── pages to use again ───┘
 //! ```
 //!
-//! The thread of the engine only appends a few words an event; everything that reports make of them happens behind it. Pages are
-//! of bounded size and number: who reads slowly holds the engine up, and memory does not grow with the run.
+//! The thread of the engine only appends a few words an event; what reports make of them happens behind it, on threads made for it, or
+//! on its own while they are too far behind (`desks.rs`). Pages are of bounded size and number, so that memory does not grow with the run.
 
+mod desks;
 mod facts;
 mod held;
 mod together;
 mod words;
 mod write;
 
+use desks::{Desks, PageReader};
 pub use facts::{DoneJob, Names, Occupancy, Started, Submitted};
 use held::Held;
-use words::Page;
+use words::{Page, Tenants};
 
 use super::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::TaskType;
 use crate::window::SlotRef;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 /// A cycle that is never reached.
 const NEVER: u64 = u64::MAX;
-
-/// Pages that may wait for a reader.
-const MOST_WAITING: usize = 8;
 
 /// What a reader wants to know beside the rows of the schedule; the rest is not written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,7 +55,7 @@ impl Needs {
     }
 }
 
-/// Makes something of what is in a journal, on a thread of its own. The calls are those of an [`Observer`](super::Observer), with
+/// Makes something of what is in a journal, beside the engine. The calls are those of an [`Observer`](super::Observer), with
 /// copies of what an observer sees in the window; every one does nothing by default.
 pub trait Reader: Send + 'static {
     /// What it wants to know.
@@ -178,26 +177,50 @@ pub struct Journal {
     /// The task that is submitted next, as far as is known.
     next_task: u64,
     sign_of_life: Option<SignOfLife>,
-    readers: Vec<SyncSender<Arc<Page>>>,
+    desks: Arc<Desks>,
     threads: Vec<JoinHandle<()>>,
-    used: Receiver<Page>,
-    give_back: Sender<Page>,
 }
 
 /// Told now and then how many blocks have started, and the cycle.
 pub type SignOfLife = Box<dyn FnMut(u64, u64) + Send>;
 
 /// A reader at work.
-pub struct Reading<R>(Receiver<(R, Names)>);
+pub struct Reading<R> {
+    desks: Arc<Desks>,
+    desk: usize,
+    ended: Receiver<(R, Names)>,
+}
 
 impl<R> Reading<R> {
-    /// Waits for the reader to come to the end of a journal that is sealed, closed or dropped; gives it back with all names.
+    /// Lets the reader come to the end of a journal that is sealed, closed or dropped; gives it back with all names.
     ///
     /// # Panics
     /// When the reader did.
     #[must_use]
     pub fn end(self) -> (R, Names) {
-        self.0.recv().expect("a reader that did not panic comes to the end")
+        self.desks.read_to_end(self.desk);
+        self.ended.recv().expect("a reader that did not panic comes to the end")
+    }
+}
+
+/// A reader, and how far it has come.
+struct Place<R> {
+    reader: R,
+    now: u64,
+    names: Names,
+    tenants: Tenants,
+    ended: Sender<(R, Names)>,
+}
+
+impl<R: Reader> PageReader for Place<R> {
+    fn read(&mut self, page: &Page) {
+        page.read(&mut self.reader, &mut self.now, &mut self.names, &mut self.tenants);
+        self.reader.turn(&self.names);
+    }
+
+    fn end(self: Box<Self>) {
+        // Nobody asks for a reader when the run has failed.
+        let _ = self.ended.send((self.reader, self.names));
     }
 }
 
@@ -211,7 +234,6 @@ impl Journal {
     /// One that nobody reads yet.
     #[must_use]
     pub fn new() -> Journal {
-        let (give_back, used) = mpsc::channel();
         Journal {
             page: Page::empty(),
             needs: Needs::default(),
@@ -228,10 +250,8 @@ impl Journal {
             n_blocks: 0,
             next_task: 0,
             sign_of_life: None,
-            readers: Vec::new(),
+            desks: Arc::default(),
             threads: Vec::new(),
-            used,
-            give_back,
         }
     }
 
@@ -239,29 +259,21 @@ impl Journal {
     ///
     /// # Panics
     /// When the host gives no thread.
-    pub fn add<R: Reader>(&mut self, mut reader: R) -> Reading<R> {
+    pub fn add<R: Reader>(&mut self, reader: R) -> Reading<R> {
         self.needs = self.needs.and(reader.needs());
-        let (pages, to_read) = mpsc::sync_channel::<Arc<Page>>(MOST_WAITING);
-        let (ended, reading) = mpsc::channel();
-        let give_back = self.give_back.clone();
-        let read = move || {
-            let (mut names, mut now) = (Names::default(), 0);
-            for page in to_read {
-                page.read(&mut reader, &mut now, &mut names);
-                reader.turn(&names);
-                if let Some(page) = Arc::into_inner(page) {
-                    // The journal may be closed already; then the page is not needed again.
-                    let _ = give_back.send(page);
-                }
-            }
-            // Nobody asks for a reader when the run has failed.
-            let _ = ended.send((reader, names));
-        };
-        let name = "ptosim-report".to_owned();
-        self.threads.push(thread::Builder::new().name(name).spawn(read).expect("the host gives a thread"));
-        self.readers.push(pages);
         self.is_read = true;
-        Reading(reading)
+        let (sender, ended) = mpsc::channel();
+        let tenants = Tenants::new(reader.needs().tasks);
+        let desk = self.desks.add(Box::new(Place { reader, now: 0, names: Names::default(), tenants, ended: sender }));
+        let desks = Arc::clone(&self.desks);
+        // The engine has a processor of its own as long as readers are quick enough.
+        let n_others = thread::available_parallelism().map_or(1, |n_processors| n_processors.get() - 1).max(1);
+        if self.threads.len() < n_others {
+            let (desks, name) = (Arc::clone(&desks), "ptosim-report".to_owned());
+            let read = move || desks.read_all();
+            self.threads.push(thread::Builder::new().name(name).spawn(read).expect("the host gives a thread"));
+        }
+        Reading { desks, desk, ended }
     }
 
     /// Calls `sign` at every page.
@@ -274,7 +286,7 @@ impl Journal {
     pub fn seal(&mut self) {
         self.settle(self.now);
         self.turn_page();
-        self.readers.clear();
+        self.desks.end();
         self.is_read = false;
     }
 
@@ -284,8 +296,9 @@ impl Journal {
     /// When a reader did.
     pub fn close(mut self) {
         self.seal();
-        for thread in self.threads.drain(..) {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        self.desks.read_all();
+        if let Some(panic) = self.desks.panic() {
+            resume_unwind(panic);
         }
     }
 
@@ -295,14 +308,9 @@ impl Journal {
         if let Some(sign) = &mut self.sign_of_life {
             sign(self.n_blocks, self.now);
         }
-        let empty = self.used.try_recv().map_or_else(|_| Page::empty(), Page::wiped);
-        let full = Arc::new(std::mem::replace(&mut self.page, empty.starting_with(self.next_task)));
-        // A reader that is gone has panicked, which `close` tells; the others read on.
-        self.readers.retain(|reader| reader.send(Arc::clone(&full)).is_ok());
-        // Readers that were quicker than this thread leave the page to it.
-        if let Some(page) = Arc::into_inner(full) {
-            let _ = self.give_back.send(page);
-        }
+        let empty = self.desks.used().map_or_else(Page::empty, Page::wiped);
+        let full = std::mem::replace(&mut self.page, empty.starting_with(self.next_task));
+        self.desks.hand_on(full);
         (self.last_end, self.effect) = (usize::MAX, usize::MAX);
     }
 }
@@ -310,7 +318,7 @@ impl Journal {
 /// A run that fails has no use for its readers, but they leave nothing behind only when they come to an end.
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.readers.clear();
+        self.desks.end();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

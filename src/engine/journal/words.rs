@@ -40,7 +40,7 @@ pub(super) const CHILD_RELEASED: u64 = 11;
 pub(super) const FINISHED: u64 = 12;
 /// The only block of a task without name that was placed on one worker and started at once; its moments are told by their distance.
 pub(super) const STARTED: u64 = 13;
-/// A task of one block and without name, the one that follows the task submitted before it, and its producers.
+/// A task of one block and without name, the one that follows the task submitted before it, and the slots of its producers.
 pub(super) const NEXT: u64 = 14;
 
 /// Most cycles that one word tells of.
@@ -119,10 +119,11 @@ impl Page {
         self.words[self.used & (PAGE_WORDS - 1)..].first_chunk_mut().expect("there is room behind the page")
     }
 
-    /// Tells `reader` everything; `now` and `names` go on from page to page.
-    pub(super) fn read(&self, reader: &mut impl Reader, now: &mut u64, names: &mut Names) {
+    /// Tells `reader` everything; the rest goes on from page to page.
+    pub(super) fn read(&self, reader: &mut impl Reader, now: &mut u64, names: &mut Names, tenants: &mut Tenants) {
         names.0.extend_from_slice(&self.names);
-        let (mut at, mut left) = (0, Left { task: self.next_task, producers: &self.producers });
+        let found = [0; MOST_PRODUCERS as usize];
+        let (mut at, mut left) = (0, Left { task: self.next_task, producers: &self.producers, tenants, found });
         while at < self.used {
             // An event begins within the page, which the compiler sees by this.
             let event = self.words[at & (PAGE_WORDS - 1)..].first_chunk().expect("there is room behind the page");
@@ -148,12 +149,39 @@ fn symbol(number: u64) -> Option<Symbol> {
     (number != NONE).then_some(Symbol(number))
 }
 
+/// The task submitted last into each slot, if producers are asked for: they are told by their slots.
+#[derive(Default)]
+pub(super) struct Tenants {
+    is_kept: bool,
+    tasks: Vec<u64>,
+}
+
+impl Tenants {
+    pub(super) fn new(is_kept: bool) -> Tenants {
+        Tenants { is_kept, tasks: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, slot: u32, task: u64) {
+        if self.is_kept {
+            let slot = slot as usize;
+            if slot >= self.tasks.len() {
+                self.tasks.resize(slot + 1, 0);
+            }
+            self.tasks[slot] = task;
+        }
+    }
+}
+
 /// What the tasks of a page that were not told yet have in common.
 struct Left<'a> {
     /// The next task.
     task: u64,
     /// Their producers.
     producers: &'a [u64],
+    tenants: &'a mut Tenants,
+    /// Producers found by their slots.
+    found: [u64; MOST_PRODUCERS as usize],
 }
 
 impl<'a> Left<'a> {
@@ -166,14 +194,25 @@ impl<'a> Left<'a> {
 
     /// A task of one block and without name that follows the one before.
     #[inline(always)]
-    fn next(&mut self, event: &'a [u64; EVENT_WORDS]) -> Submitted<'a> {
-        let [head, producers @ ..] = event;
-        let (kernel, n_producers) =
-            ((head >> KERNEL & MOST_KERNELS) as u32, head >> PRODUCERS & u64::from(MOST_PRODUCERS));
-        let (task, producers) = (TaskId(self.task), &producers[..n_producers as usize]);
+    fn next(&mut self, event: &[u64; EVENT_WORDS]) -> Submitted<'_> {
+        let [head, slots @ ..] = event;
+        let (kernel, slot) = ((head >> KERNEL & MOST_KERNELS) as u32, (head >> 32) as u32);
+        let n_producers = if self.tenants.is_kept { n_producers(*head) } else { 0 };
+        for (producer, &slot) in self.found.iter_mut().zip(slots).take(n_producers) {
+            *producer = self.tenants.tasks[slot as usize];
+        }
+        self.tenants.note(slot, self.task);
+        let (task, kernel) = (TaskId(self.task), kernel.checked_sub(1).map(Symbol));
         self.task += 1;
-        let (slot, kernel) = ((head >> 32) as u32, kernel.checked_sub(1).map(Symbol));
-        Submitted { task, slot, kind: kind(*head), name: None, kernel, blocks: 1, producers }
+        Submitted {
+            task,
+            slot,
+            kind: kind(*head),
+            name: None,
+            kernel,
+            blocks: 1,
+            producers: &self.found[..n_producers],
+        }
     }
 
     /// Any task.
@@ -182,20 +221,21 @@ impl<'a> Left<'a> {
         let [head, task, symbols, counts, ..] = *event;
         self.task = task + 1;
         let (name, kernel, slot) = (symbol(symbols), symbol(symbols >> 32), (head >> 32) as u32);
+        self.tenants.note(slot, task);
         let producers = self.take(counts >> 32);
         Submitted { task: TaskId(task), slot, kind: kind(head), name, kernel, blocks: counts as u32, producers }
     }
 }
 
+/// How many producers the next task has.
+#[inline(always)]
+fn n_producers(head: u64) -> usize {
+    (head >> PRODUCERS & u64::from(MOST_PRODUCERS)) as usize
+}
+
 /// Tells one event and returns how many words it takes.
 #[inline(always)]
-fn tell<'a>(
-    event: &'a [u64; EVENT_WORDS],
-    left: &mut Left<'a>,
-    reader: &mut impl Reader,
-    now: u64,
-    names: &Names,
-) -> usize {
+fn tell(event: &[u64; EVENT_WORDS], left: &mut Left<'_>, reader: &mut impl Reader, now: u64, names: &Names) -> usize {
     let head = event[0];
     match head & 15 {
         BLOCK => {
@@ -207,9 +247,8 @@ fn tell<'a>(
             4
         }
         NEXT => {
-            let submitted = left.next(event);
-            tell_submitted(head, &submitted, reader, now);
-            1 + submitted.producers.len()
+            tell_submitted(head, &left.next(event), reader, now);
+            1 + n_producers(head)
         }
         SUBMITTED => {
             tell_submitted(head, &left.submitted(event), reader, now);

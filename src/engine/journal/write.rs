@@ -192,7 +192,11 @@ impl Observer for Journal {
             return self.block(row, names);
         }
         let head = STARTED | one_worker(row.kind, row.worker.0, true, slot);
-        let Some([head, words @ ..]) = started(head, row) else { return step_by_step(self, slot, row, names) };
+        let Some([head, words @ ..]) = started(head, row) else {
+            // A copy is told of, so that the row of others need not be in memory.
+            let row = *row;
+            return step_by_step(self, slot, &row, names);
+        };
         self.come_to(row.start);
         let mut dispatch = 0;
         if self.needs.causes {
@@ -227,7 +231,7 @@ impl Observer for Journal {
             if n_producers > 0 {
                 window.each_producer(slot, |producer| {
                     let place = places.next().expect("a plain task has few producers");
-                    *place = window.slot(producer).task().0;
+                    *place = producer.into();
                 });
             }
             self.page.used = at + 1 + n_producers as usize;
