@@ -89,13 +89,6 @@ impl Clerk {
         self.supply
     }
 
-    /// The next operation is a task, to be reserved at once.
-    #[inline]
-    pub(super) fn has_read(&mut self) {
-        debug_assert_eq!(self.stage, Duty::Read);
-        self.stage = Duty::Reserve;
-    }
-
     /// Something was consumed: what was full is to be looked at again.
     #[inline]
     pub(super) fn look_again(&mut self) {

@@ -48,39 +48,31 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         Ok(changed)
     }
 
-    /// Goes on with the operation at hand, if there is one, and when it is done reads the next; true if anything changed.
+    /// Goes on with the operation at hand, or reads the next and begins it; true if anything changed.
     #[inline(always)]
     fn operate(&mut self) -> Result<bool, Fault> {
         let mut changed = false;
-        match self.clerk.stage() {
-            Duty::Read => {}
-            Duty::Pay(action) => {
-                self.turn(Duty::Read);
-                self.act(action)?;
-                changed = true;
-            }
-            _ if self.reserve()? => changed = true,
-            _ => return Ok(false),
+        if let Duty::Pay(action) = self.clerk.stage() {
+            self.turn(Duty::Read);
+            self.act(action)?;
+            changed = true;
         }
-        match self.orchestrator.read()? {
-            Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
-                self.turn_until(Duty::Wait, self.orchestrator.task.submit_at.max(self.now));
-                self.leaves_mode = true;
+        if self.clerk.stage() == Duty::Read {
+            match self.orchestrator.read()? {
+                Step::Submit if M::IS_USUAL && !self.orchestrator.is_usual() => {
+                    self.turn_until(Duty::Wait, self.orchestrator.task.submit_at.max(self.now));
+                    self.leaves_mode = true;
+                    return Ok(changed);
+                }
+                Step::Submit if self.orchestrator.task.submit_at > self.now => {
+                    self.turn_until(Duty::Wait, self.orchestrator.task.submit_at);
+                    return Ok(changed);
+                }
+                Step::Submit => {}
+                step => return Ok(self.step(step)? | changed),
             }
-            Step::Submit if self.orchestrator.task.submit_at > self.now => {
-                self.turn_until(Duty::Wait, self.orchestrator.task.submit_at);
-            }
-            Step::Submit if self.has_no_slot() => self.turn(Duty::Blocked(Resource::Window)),
-            Step::Submit => self.clerk.has_read(),
-            step => changed |= self.step(step)?,
         }
-        Ok(changed)
-    }
-
-    /// Whether there is no slot for the task at hand, as far as that can be told without asking an adaptive window.
-    #[inline(always)]
-    fn has_no_slot(&self) -> bool {
-        (M::IS_USUAL || self.adaptive.is_none()) && self.window.is_full(self.ring())
+        Ok(self.reserve()? | changed)
     }
 
     /// An operation that submits nothing; true if it took effect at once.

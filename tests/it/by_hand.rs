@@ -71,7 +71,7 @@ fn cases() -> Vec<Case> {
         pool_cases(),
         hazard_cases(),
         scope_cases(),
-        vec![binding_case()],
+        vec![binding_case(), coming_back_case()],
     ];
     subjects.into_iter().flatten().collect()
 }
@@ -404,6 +404,35 @@ fn binding_case() -> Case {
         finish: 32,
         edges: 4,
         ..Case::default()
+    }
+}
+
+/// One cluster is taken out of turn again and again in one cycle, because the first one has no cube; then the others are asked for.
+fn coming_back_case() -> Case {
+    const TIMES: u64 = 300;
+    let of_type = |kind, cycles, deps: &[u64]| task(cycles, deps, |task| task.kind = Some(kind));
+    let mut ops = vec![of_type(TaskType::Cube, 1000, &[]), of_type(TaskType::Cube, 1, &[])];
+    let mut starts = vec![(0, 0, 0, 0, 1000), (1, 0, 1, 0, 1)];
+    for nth in 0..TIMES {
+        ops.push(task(0, &[nth + 1], |mix| {
+            mix.kind = Some(TaskType::Mix);
+            mix.units = Units { cube: 1, vector: 1 };
+        }));
+        // The vector of the second cluster with the smaller clock is the other one only once.
+        let vector = if nth == 1 { 5 } else { 4 };
+        starts.extend([(nth + 2, 0, 1, 1, 1), (nth + 2, 0, vector, 1, 1)]);
+    }
+    let last = TIMES + 1;
+    ops.extend((0..4).map(|_| plain(10, &[last])));
+    starts.extend((0..4).map(|nth| (last + 1 + nth, 0, 5 - nth as u32, 1, 11)));
+    Case {
+        rule: "a worker that comes back often with the clock it had does not push out others",
+        machine: clusters(2),
+        ops,
+        starts,
+        finish: 1000,
+        edges: TIMES + 4,
+        blocked: Blocked::default(),
     }
 }
 
