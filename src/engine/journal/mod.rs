@@ -256,9 +256,6 @@ impl Journal {
     }
 
     /// Lets `reader` read along from now on.
-    ///
-    /// # Panics
-    /// When the host gives no thread.
     pub fn add<R: Reader>(&mut self, reader: R) -> Reading<R> {
         self.needs = self.needs.and(reader.needs());
         self.is_read = true;
@@ -271,7 +268,8 @@ impl Journal {
         if self.threads.len() < n_others {
             let (desks, name) = (Arc::clone(&desks), "ptosim-report".to_owned());
             let read = move || desks.read_all();
-            self.threads.push(thread::Builder::new().name(name).spawn(read).expect("the host gives a thread"));
+            // A host that gives no thread leaves it to the engine.
+            self.threads.extend(thread::Builder::new().name(name).spawn(read));
         }
         Reading { desks, desk, ended }
     }
