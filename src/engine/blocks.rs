@@ -40,16 +40,23 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     /// The workers of a block that ends wait for its completion from now on.
     #[inline(always)]
     fn book_end(&mut self, leader: u32) {
-        if M::IS_USUAL {
-            return self.ledger.ended(leader, false, self.has_costs());
+        if M::IS_USUAL || self.floor.worker(leader).block.crew.is_one() {
+            return self.book_end_of(leader, false);
         }
-        let crew = &self.floor.worker(leader).block.crew;
-        if crew.is_one() {
-            self.ledger.ended(leader, false, self.has_costs());
-        } else {
-            for &id in crew.ids() {
-                self.ledger.ended(id, self.floor.worker(id).clock < self.now, self.has_costs());
-            }
+        let crew = self.floor.worker(leader).block.crew;
+        for &id in crew.ids() {
+            self.book_end_of(id, self.floor.worker(id).clock < self.now);
+        }
+    }
+
+    /// The same for one of them, whose own part ended `early` or ends now.
+    #[inline(always)]
+    fn book_end_of(&mut self, worker: u32, early: bool) {
+        if !early {
+            self.ledger.part_ended(worker, self.has_costs());
+        }
+        if self.has_costs() {
+            self.ledger.block_ended(worker);
         }
     }
 

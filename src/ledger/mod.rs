@@ -286,16 +286,11 @@ impl Ledger {
         }
     }
 
-    /// The block of a worker ended; `early` if the worker's own part had ended before.
+    /// The block of a worker ended, and with it or before it the worker's own part. Told of runs that have costs.
     #[inline(always)]
-    pub fn ended(&mut self, worker: u32, early: bool, has_costs: bool) {
-        if !early {
-            self.part_ended(worker, has_costs);
-        }
-        if has_costs {
-            let book = &mut self.books[worker as usize];
-            book.held.0 = self.sums[book.kind as usize].held(self.now);
-        }
+    pub fn block_ended(&mut self, worker: u32) {
+        let book = &mut self.books[worker as usize];
+        book.held.0 = self.sums[book.kind as usize].held(self.now);
     }
 
     /// The worker is free again. Told of runs that have costs.
