@@ -4,7 +4,7 @@ use super::Failure;
 use ptosim::config::Machine;
 use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
-use ptosim::graph::{Graph, StaticPath};
+use ptosim::graph::{Graph, StaticPath, count_tasks};
 use ptosim::report::{
     Chrome, Export, MOST_TASKS, Output, PathRecorder, PathRows, PathWriter, Perfetto, Recording, Report,
     ScheduleWriter, Sheet, StaticRows, Timeline, path_rows, write_dot, write_html,
@@ -96,15 +96,18 @@ impl Reports {
         let open = |path: &Option<String>| path.as_deref().map(Output::open).transpose();
         let (html, critical_path, dot) = (open(&args.html)?, open(&args.critical_path)?, open(&args.dot)?);
         let (chrome, perfetto) = (open(&args.chrome)?, open(&args.perfetto)?);
-        let graph = if dot.is_some() || args.flows { Some(Arc::new(Graph::load(workload, machine)?)) } else { None };
-        if let (Some(path), Some(graph)) = (&args.dot, graph.as_deref())
-            && graph.tasks.len() > MOST_TASKS
-        {
-            let tasks = graph.tasks.len();
-            return Err(Failure::Usage(format!(
-                "--dot {path}: {tasks} tasks are too many to draw; use at most {MOST_TASKS}, or --html"
-            )));
+        if let Some(path) = &args.dot {
+            let n_tasks = count_tasks(workload)?;
+            if n_tasks > MOST_TASKS {
+                return Err(Failure::Usage(format!(
+                    "--dot {path}: {n_tasks} tasks are too many to draw; use at most {MOST_TASKS}, or --html"
+                )));
+            }
         }
+        if critical_path.is_some() {
+            StaticPath::check_size(workload)?;
+        }
+        let graph = if dot.is_some() || args.flows { Some(Arc::new(Graph::load(workload, machine)?)) } else { None };
         let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
         let chrome = chrome.map(|output| Sheet::new(Chrome::default(), output, &name, machine));
         let perfetto = perfetto.map(|output| Sheet::new(Perfetto::default(), output, &name, machine));

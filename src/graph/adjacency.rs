@@ -1,6 +1,6 @@
 //! Which tasks each task is joined to: all lists one after the other in one piece of memory.
 
-use super::{n_edges_expected, n_expected};
+use super::{check_number, n_edges_expected, n_expected};
 use crate::config::Machine;
 use crate::error::RunError;
 use crate::id::TaskId;
@@ -74,7 +74,7 @@ impl Producers {
             producers.add_list(found, || n_edges_expected(orchestrator));
             show(orchestrator, found);
         })?;
-        Ok((producers.checked(), symbols))
+        Ok((producers.checked()?, symbols))
     }
 }
 
@@ -108,9 +108,9 @@ impl<N: Number> Adjacency<N> {
     }
 
     /// The lists, if their places are numbers of 32 bits.
-    pub(super) fn checked(self) -> Adjacency<N> {
-        assert!(u32::try_from(self.tasks.len()).is_ok(), "so many dependencies take more than all memory");
-        self
+    pub(super) fn checked(self) -> Result<Adjacency<N>, RunError> {
+        check_number("dependencies", self.tasks.len() as u64, u32::MAX)?;
+        Ok(self)
     }
 
     /// Number of tasks that have a list.

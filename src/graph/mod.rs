@@ -89,7 +89,7 @@ impl Graph {
             tasks.push(Task::at_hand(orchestrator, depth));
             producers.add_list(found, || n_edges_expected(orchestrator));
         })?;
-        Ok(Graph { tasks, symbols, producers: producers.checked(), consumers: OnceLock::new() })
+        Ok(Graph { tasks, symbols, producers: producers.checked()?, consumers: OnceLock::new() })
     }
 
     /// As [`Graph::load`], whatever workers the machine has: every task keeps its own type.
@@ -151,9 +151,6 @@ struct Longest {
     /// By task: the one before it on that path, or [`NONE`].
     before: Vec<u32>,
 }
-
-/// Tasks for which room is made before they come.
-const MANY_TASKS: u64 = 1 << 24;
 
 /// No task before, no symbol.
 const NONE: u32 = u32::MAX;
@@ -288,13 +285,22 @@ pub struct PathTask {
 }
 
 impl StaticPath {
+    /// Whether a program that knows how many tasks it has is not too large.
+    ///
+    /// # Errors
+    /// When it is, or cannot be opened.
+    pub fn check_size(workload: &dyn Workload) -> Result<(), RunError> {
+        check_tasks(workload.open()?.n_tasks().unwrap_or(0))
+    }
+
     /// Reads a whole program, as [`Graph::load`] does.
     ///
     /// # Errors
     /// As [`Graph::load`].
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<StaticPath, RunError> {
         let (mut reader, mut longest, mut labels) = (reader(workload, machine)?, Longest::default(), Labels::default());
-        let n_tasks = reader.source().n_tasks().map_or(0, |known| known.min(MANY_TASKS) as usize);
+        check_tasks(reader.source().n_tasks().unwrap_or(0))?;
+        let n_tasks = n_expected(&reader);
         large::reserve(&mut longest.ends, n_tasks);
         large::reserve(&mut longest.before, n_tasks);
         large::reserve(&mut labels.which, n_tasks);
@@ -363,7 +369,7 @@ fn read_tasks<N: Number>(
     /// So many producers are looked through, whether they come in order or not.
     const FEW: usize = 3;
     let (mut reader, mut depth, mut repeats) = (reader(workload, machine)?, 0, Repeats::default());
-    check_number(reader.source().n_tasks().unwrap_or(0));
+    check_tasks(reader.source().n_tasks().unwrap_or(0))?;
     let mut found = Vec::new();
     loop {
         found.clear();
@@ -388,13 +394,24 @@ fn read_tasks<N: Number>(
             Step::Submit => show(&reader, depth, &found),
         }
     }
-    check_number(reader.next_task().0);
+    check_tasks(reader.next_task().0)?;
     Ok(reader.source().symbols().clone())
 }
 
 /// Tasks are known by numbers of 32 bits here.
-fn check_number(n_tasks: u64) {
-    assert!(n_tasks < u32::MAX.into(), "so many tasks take more than all memory");
+fn check_tasks(n_tasks: u64) -> Result<(), RunError> {
+    check_number("tasks", n_tasks, NONE)
+}
+
+/// What a whole program is made of must be fewer than `limit`.
+pub(crate) fn check_number(what: &str, count: u64, limit: u32) -> Result<(), RunError> {
+    if count < limit.into() {
+        return Ok(());
+    }
+    Err(RunError::Task(format!(
+        "a program of {count} {what} is too large to be looked at as a whole, which takes fewer than {limit}; use a smaller one, \
+         or leave out what reads all of it: policies that look ahead, --critical-path, --flows, --dot"
+    )))
 }
 
 /// Finds out whether a producer is listed already: by looking through a short list, by marks when it gets long.
@@ -428,7 +445,11 @@ impl Repeats {
     }
 }
 
-pub(crate) fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
+/// How many tasks a program has, without keeping any.
+///
+/// # Errors
+/// When the program cannot be read.
+pub fn count_tasks(workload: &dyn Workload) -> Result<u64, RunError> {
     let (mut source, mut task, mut count) = (workload.open()?, Submit::default(), 0);
     if let Some(known) = source.n_tasks() {
         return Ok(known);

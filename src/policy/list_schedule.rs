@@ -8,7 +8,7 @@ use super::{Plan, predictive};
 use crate::config::{FanoutOrder, Machine};
 use crate::engine::ends::Ends;
 use crate::error::RunError;
-use crate::graph::{self, Task, n_edges_expected, n_expected};
+use crate::graph::{self, Task, check_number, n_edges_expected, n_expected};
 use crate::id::{TaskType, WorkerType};
 use crate::large;
 use crate::machine::own_type;
@@ -88,7 +88,7 @@ impl Outline {
     pub fn load(workload: &dyn Workload, machine: &Machine) -> Result<Outline, RunError> {
         let mut outline = Outline { is_plain: true, ..Outline::default() };
         graph::read(workload, machine, |orchestrator, _, producers| outline.add(orchestrator, producers))?;
-        assert!(u32::try_from(outline.edges.len()).is_ok(), "so many dependencies take more than all memory");
+        check_number("dependencies", outline.edges.len() as u64, NONE)?;
         outline.rank();
         Ok(outline)
     }

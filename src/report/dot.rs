@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// More tasks than this no layout program draws in a readable way.
-pub const MOST_TASKS: usize = 2000;
+pub const MOST_TASKS: u64 = 2000;
 
 /// Writes `graph` in the DOT language.
 ///

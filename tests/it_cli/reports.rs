@@ -99,6 +99,11 @@ fn options_that_do_not_go_together_are_refused() {
     refuses("run chain --html a --chrome a", "--html and --chrome both write a");
     refuses("run chain --flows", "--flows draws arrows in --perfetto or --chrome");
     refuses("run chain:n=3000 --dot /dev/null", "3000 tasks are too many to draw");
+    for reads_all in
+        ["--dot /dev/null", "--critical-path /dev/null", "--policy bmf", "--policy static", "--policy heft"]
+    {
+        refuses(&format!("run chain:n=5G {reads_all}"), "5000000000 tasks");
+    }
     refuses("run chain --html no/such/folder/a.html", "cannot write no/such/folder/a.html");
 }
 

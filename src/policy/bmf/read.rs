@@ -3,8 +3,8 @@
 //! A trace says `node` and `timestamp`, or both are derived: a node is a pair of kernel and level (the longest path of
 //! dependencies before the task), numbered by first appearance, so that the graph has no cycle.
 
-use super::graph::Member;
-use crate::graph::{self, n_edges_expected, n_expected};
+use super::graph::{Member, UNUSED};
+use crate::graph::{self, check_number, n_edges_expected, n_expected};
 use crate::id::{Symbol, TaskId, TaskType};
 use crate::large;
 use crate::orchestrator::Orchestrator;
@@ -76,7 +76,7 @@ impl Program {
             large::extend_expecting(&mut producers, found.iter().copied(), || n_edges_expected(orchestrator));
             reader.add(orchestrator, found);
         })?;
-        assert!(u32::try_from(producers.len()).is_ok(), "so many dependencies take more than all memory");
+        check_number("dependencies", producers.len() as u64, UNUSED)?;
         let Reader { members, nodes, named, demands, timestamps, refused, names, is_grouped, .. } = reader;
         let names = Names { own: names, symbols };
         Ok(Program { producers, members, nodes, named, demands, timestamps, refused, names, is_grouped })
