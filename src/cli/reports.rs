@@ -6,13 +6,12 @@ use ptosim::engine::Journal;
 use ptosim::engine::journal::{Names, Reading};
 use ptosim::graph::{Graph, StaticPath, count_tasks};
 use ptosim::report::{
-    Chrome, Export, MOST_TASKS, Output, PathRecorder, PathRows, PathWriter, Perfetto, Recording, Report,
+    Arrows, Chrome, Export, MOST_TASKS, Output, PathRecorder, PathRows, PathWriter, Perfetto, Recording, Report,
     ScheduleWriter, Sheet, StaticRows, Timeline, path_rows, write_dot, write_html,
 };
 use ptosim::workload::Workload;
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 
 /// The options that ask for such reports.
@@ -79,8 +78,8 @@ pub struct Reports {
     found: (Option<Timeline>, Option<PathWriter<Output>>),
     html: Option<Output>,
     dot: Option<Output>,
-    /// The graph for a drawing and for arrows.
-    graph: Option<Arc<Graph>>,
+    /// The graph for a drawing.
+    graph: Option<Graph>,
     /// The longest path through the graph, until the run begins.
     static_rows: Option<StaticRows<Output>>,
 }
@@ -107,8 +106,9 @@ impl Reports {
         if critical_path.is_some() {
             StaticPath::check_size(workload)?;
         }
-        let graph = if dot.is_some() || args.flows { Some(Arc::new(Graph::load(workload, machine)?)) } else { None };
-        let (name, arrows) = (workload.name(), graph.as_ref().filter(|_| args.flows));
+        let graph = dot.is_some().then(|| Graph::load(workload, machine)).transpose()?;
+        let arrows = args.flows.then(|| Arrows::load(workload, machine)).transpose()?;
+        let name = workload.name();
         let chrome = chrome.map(|output| Sheet::new(Chrome::default(), output, &name, machine));
         let perfetto = perfetto.map(|output| Sheet::new(Perfetto::default(), output, &name, machine));
         let mut journal = Journal::new();
@@ -117,7 +117,7 @@ impl Reports {
         let path = has_path.then(|| PathRecorder::new(PathWriter::new(html.is_some(), path_rows)));
         let has_sheets = chrome.is_some() || perfetto.is_some();
         let has_lists = schedule.is_some() || has_sheets;
-        let export = has_sheets.then(|| Export::new((chrome, perfetto), machine, arrows.cloned()));
+        let export = has_sheets.then(|| Export::new((chrome, perfetto), machine, arrows));
         let lists = (schedule.map(ScheduleWriter::new), export);
         let timeline = html.is_some().then(Timeline::new);
         Ok(Reports {

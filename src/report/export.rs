@@ -8,16 +8,15 @@
 //!
 //! One cycle is written as one nanosecond, so that every moment in the file is exact; the clock stands beside it.
 
+use super::arrows::Arrows;
 use super::counters::Counters;
 use super::pen::Pen;
 use crate::config::Machine;
 use crate::engine::journal::{Names, Needs, Occupancy, Reader};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
-use crate::graph::Graph;
 use crate::id::{Symbol, TaskId, TaskType, WorkerId, WorkerType};
 use crate::window::{Resource, SlotRef};
 use std::io::{self, Write};
-use std::sync::Arc;
 
 /// Task types that have a ready queue.
 const READY_QUEUES: usize = TaskType::ALL.len() - 1;
@@ -251,52 +250,11 @@ impl<A: Sheets, B: Sheets> Sheets for (A, B) {
 /// A reader of a journal that fills sheets.
 pub struct Export<S> {
     sheets: S,
-    flows: Option<Flows>,
+    arrows: Option<Arrows>,
     counters: Counters,
     /// When each scheduler thread is free again.
     threads: Vec<u64>,
     wait: Wait,
-}
-
-/// Arrows from producers to consumers.
-struct Flows {
-    graph: Arc<Graph>,
-    /// Number of the first edge that leaves a task.
-    first: Vec<u64>,
-    arriving: Vec<u64>,
-    leaving: Vec<u64>,
-    /// The block told last: a MIX block is told once for each of its workers.
-    previous: Option<TaskId>,
-}
-
-impl Flows {
-    fn new(graph: Arc<Graph>) -> Flows {
-        let mut next = 1;
-        let first = (0..graph.tasks.len() as u64).map(|task| {
-            let first = next;
-            next += graph.consumers(TaskId(task)).len() as u64;
-            first
-        });
-        Flows { first: first.collect(), graph, arriving: Vec::new(), leaving: Vec::new(), previous: None }
-    }
-
-    /// Finds the arrows of a task for its first row, and none for the others. Tasks without workers have no ends to join.
-    fn collect(&mut self, task: TaskId, block: u32) {
-        let Flows { graph, first, arriving, leaving, previous } = self;
-        arriving.clear();
-        leaving.clear();
-        if block != 0 || previous.replace(task) == Some(task) {
-            return;
-        }
-        let runs = |task: &TaskId| graph.tasks[task.0 as usize].kind != TaskType::None;
-        for &producer in graph.producers(task).iter().filter(|producer| runs(producer)) {
-            let place = graph.consumers(producer).binary_search(&task).expect("edges have two ends");
-            arriving.push(first[producer.0 as usize] + place as u64);
-        }
-        let numbers = first[task.0 as usize]..;
-        let numbered = numbers.zip(graph.consumers(task));
-        leaving.extend(numbered.filter(|(_, consumer)| runs(consumer)).map(|(number, _)| number));
-    }
 }
 
 /// The wait of the orchestrator that may still go on: one that is only interrupted by a submission that takes no time is one slice.
@@ -318,11 +276,11 @@ impl Wait {
 }
 
 impl<S: Sheets> Export<S> {
-    /// For sheets that have just been started; with `graph`, arrows lead from producers to consumers.
-    pub fn new(sheets: S, machine: &Machine, graph: Option<Arc<Graph>>) -> Export<S> {
+    /// For sheets that have just been started, with arrows or without.
+    pub fn new(sheets: S, machine: &Machine, arrows: Option<Arrows>) -> Export<S> {
         let counters = Counters::new(Counter::all(machine).len());
         let threads = vec![0; machine.scheduler.threads as usize];
-        Export { sheets, flows: graph.map(Flows::new), counters, threads, wait: Wait::default() }
+        Export { sheets, arrows, counters, threads, wait: Wait::default() }
     }
 
     /// Hands on what is left and gives the sheets back.
@@ -351,9 +309,9 @@ impl<S: Sheets> Export<S> {
     /// A block with a label or arrows, or one of many. It is copied for this, so that others need not be in memory.
     #[inline(never)]
     fn unusual_block(&mut self, row: BlockRow, names: &Names) {
-        let Some(flows) = &mut self.flows else { return self.sheets.slice(&slice(row, names, (&[], &[]))) };
-        flows.collect(row.task, row.block);
-        self.sheets.slice(&slice(row, names, (&flows.leaving, &flows.arriving)));
+        let Some(arrows) = &mut self.arrows else { return self.sheets.slice(&slice(row, names, (&[], &[]))) };
+        let (leaving, arriving) = arrows.of(row.task, row.block);
+        self.sheets.slice(&slice(row, names, (leaving, arriving)));
     }
 
     fn orchestrator_slice(&mut self, (phase, from, to): (Phase, u64, u64)) {
@@ -393,7 +351,7 @@ impl<S: Sheets> Reader for Export<S> {
 
     #[inline(always)]
     fn block(&mut self, row: &BlockRow, names: &Names) {
-        match &mut self.flows {
+        match &mut self.arrows {
             None if row.name.is_none() && row.block == 0 => {
                 let &BlockRow { worker, task, submit, ready, start, end, .. } = row;
                 let name_id = name_id(row.kernel);

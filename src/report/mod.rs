@@ -3,6 +3,7 @@
 //! The engine fills a [`Report`]; [`verdict()`] reads it and says in words what it means; [`render`] and [`write_json`] give
 //! it its two forms. Others read along in the journal of the run: [`ScheduleWriter`], [`Export`], [`Timeline`], [`PathRecorder`].
 
+mod arrows;
 mod behind;
 mod blame;
 mod by_type;
@@ -45,6 +46,7 @@ mod verdict;
 mod what_if;
 mod words;
 
+pub use arrows::Arrows;
 pub use blame::{Blame, PathKernel, PathReport, PathStep, PathSums};
 pub use by_type::TypeReport;
 pub use chrome::Chrome;

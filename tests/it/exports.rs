@@ -3,10 +3,9 @@
 use crate::programs;
 use ptosim::config::Machine;
 use ptosim::engine::{BlockRow, Observer, read_along, simulate};
-use ptosim::graph::Graph;
 use ptosim::id::WorkerType;
 use ptosim::report::{
-    Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Sheet, Timeline, write_html,
+    Arrows, Chrome, Export, PackedPath, PathRecorder, Perfetto, Recording, Report, Sheet, Timeline, write_html,
 };
 use ptosim::workload::{Symbols, Workload};
 use serde_json::Value;
@@ -44,9 +43,9 @@ fn runs(mut check: impl FnMut(u64, &dyn Workload, &Machine, &Rows, &Report)) {
 #[test]
 fn chrome_events_are_the_schedule() {
     runs(|seed, program, machine, rows, report| {
-        let graph = Graph::load(program, machine).expect("it ran before");
         let sheet = Sheet::new(Chrome::default(), Vec::new(), "a \"name\"", machine);
-        let export = Export::new(sheet, machine, Some(graph.into()));
+        let arrows = Arrows::load(program, machine).expect("it ran before");
+        let export = Export::new(sheet, machine, Some(arrows));
         let (run, export, _) = read_along(export, |journal| simulate(program, machine, journal));
         run.expect("it ran before");
         let bytes = export.finish().finish().expect("memory does not fail");
