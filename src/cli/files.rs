@@ -4,11 +4,9 @@
 //! pipes and other files that are not replaced may be named as often as wanted.
 
 use super::Failure;
+use ptosim::workload;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What a recording of the simpler runtime has beside its `deps.json`.
-const BESIDE_DEPS: [&str; 3] = ["name_map.json", "chip_swimlane_records.json", "scope_stats.jsonl"];
 
 /// The files of a command, each with its role.
 #[derive(Default)]
@@ -36,16 +34,11 @@ impl Files {
         self
     }
 
-    /// Adds a workload with the files that its format reads beside it.
-    pub fn reads_workload(self, spec: &str) -> Files {
-        let path = Path::new(spec);
-        let deps = if path.is_dir() { path.join("deps.json") } else { path.to_owned() };
-        let is_recording = deps.file_name().is_some_and(|name| name == "deps.json");
-        let beside = BESIDE_DEPS.into_iter().filter(|_| is_recording).map(|name| deps.with_file_name(name));
-        let beside: Vec<PathBuf> = beside.collect();
-        beside.iter().fold(self.reads("the workload", Some(&deps)), |files, path| {
-            files.reads("a file of the workload", Some(path))
-        })
+    /// Adds a workload with the files that its format, which may be named, reads beside it.
+    pub fn reads_workload(self, spec: &str, from: Option<&str>) -> Files {
+        let mut found = workload::files(spec, from).into_iter();
+        let files = self.reads("the workload", Some(found.next().unwrap_or_else(|| spec.into())));
+        found.fold(files, |files, path| files.reads("a file of the workload", Some(path)))
     }
 
     /// Adds a file that an option writes, if it was given.

@@ -304,7 +304,7 @@ impl ImportArgs {
 
     /// The files that are read for a workload.
     fn files(&self, files: Files, spec: &str) -> Files {
-        let files = files.reads_workload(spec).reads("the rules", self.rules.as_ref());
+        let files = files.reads_workload(spec, self.from.as_deref()).reads("the rules", self.rules.as_ref());
         self.with.iter().fold(files, |files, path| files.reads("a file of --with", Some(path)))
     }
 }

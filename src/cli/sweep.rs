@@ -121,7 +121,7 @@ fn check_files(path: &str, spec: &Spec, out: &str) -> Result<(), Failure> {
     for axis in &spec.axes {
         for value in &axis.values {
             files = match axis.key {
-                Key::Workload => files.reads_workload(value),
+                Key::Workload => files.reads_workload(value, spec.import.from.as_deref()),
                 Key::Machine => files.reads("the machine file", Some(value)),
                 _ => files,
             };

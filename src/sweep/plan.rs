@@ -10,7 +10,7 @@ use crate::workload::import::Options;
 use crate::workload::{self, Program};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Results of another version are results of another program.
@@ -25,7 +25,7 @@ pub struct Plan {
     /// Machines by name, before settings.
     machines: BTreeMap<String, Machine>,
     config: Config,
-    /// Hash of the file of each workload that is one, and of the policy's configuration.
+    /// Hash of the files of each workload that has some, of the policy's configuration and of kernel tables.
     contents: BTreeMap<String, String>,
     programs: Programs,
 }
@@ -81,12 +81,18 @@ impl Plan {
         let config = spec.policy_config.as_deref().map(|path| Config::load(path, first)).transpose()?;
         let kernels = machines.values().map(|machine| machine.kernels.clone());
         let set_kernels = of(&Key::Set("kernels".into())).iter().cloned();
-        let files =
-            of(&Key::Workload).iter().cloned().chain(spec.policy_config.clone()).chain(kernels).chain(set_kernels);
+        let files = spec.policy_config.iter().cloned().chain(kernels).chain(set_kernels);
         let mut contents = BTreeMap::new();
         for path in files.filter(|path| Path::new(path).is_file()) {
-            let bytes = std::fs::read(&path).map_err(|error| SweepError::Spec(format!("{path}: {error}")))?;
-            contents.insert(path, Hash::new().with(&bytes).text());
+            let content = content_of(&[Path::new(&path).to_owned()])?;
+            contents.insert(path, content);
+        }
+        for name in of(&Key::Workload) {
+            let mut files = workload::files(name, spec.import.from.as_deref());
+            if !files.is_empty() {
+                files.extend_from_slice(&spec.import.with);
+                contents.insert(name.clone(), content_of(&files)?);
+            }
         }
         Ok(Plan { machines, config: config.unwrap_or_default(), contents, programs: Programs::default(), spec })
     }
@@ -210,6 +216,19 @@ impl Plan {
         let options = Options { clock_mhz: machine.clock_mhz as f64, ..self.spec.import.clone() };
         self.programs.load(&point.workload, &options)
     }
+}
+
+/// The hash of what stands in files. What is beside the first is known by its name, too.
+fn content_of(files: &[PathBuf]) -> Result<String, SweepError> {
+    let mut hash = Hash::new();
+    for (nth, path) in files.iter().enumerate() {
+        let bytes = std::fs::read(path).map_err(|error| SweepError::Spec(format!("{}: {error}", path.display())))?;
+        if nth > 0 {
+            hash = hash.with(path.file_name().unwrap_or_default().as_encoded_bytes());
+        }
+        hash = hash.with(&bytes);
+    }
+    Ok(hash.text())
 }
 
 impl Programs {

@@ -26,7 +26,7 @@ use crate::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The workload that a user names: a file in any known format, `-` for standard input, or a generator such as `chain:n=1M`.
 ///
@@ -44,11 +44,10 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
     if spec == "-" {
         return import::open_stream("<stdin>", Box::new(std::io::stdin()), options);
     }
+    if let Some(path) = file_of(spec) {
+        return import::open_file(&path, options);
+    }
     match std::fs::metadata(spec) {
-        Ok(found) if found.is_file() => return import::open_file(Path::new(spec), options),
-        Ok(found) if found.is_dir() && Path::new(spec).join("deps.json").is_file() => {
-            return import::open_file(&Path::new(spec).join("deps.json"), options);
-        }
         Ok(found) if !found.is_dir() => {
             let file = File::open(spec).map_err(|source| WorkloadError::Io { path: spec.into(), source })?;
             return import::open_stream(spec, Box::new(file), options);
@@ -72,6 +71,21 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
         None => "`gen --list` shows the generators".into(),
     };
     Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
+}
+
+/// The file that a user names, by itself or by its folder.
+fn file_of(spec: &str) -> Option<PathBuf> {
+    let (path, inner) = (Path::new(spec), Path::new(spec).join("deps.json"));
+    if path.is_file() { Some(path.into()) } else { (path.is_dir() && inner.is_file()).then_some(inner) }
+}
+
+/// The files that [`open_with`] reads for a workload in a format that may be named: the file itself, and behind it those that belong
+/// to it by their names. None for a generator or a stream.
+#[must_use]
+pub fn files(spec: &str, from: Option<&str>) -> Vec<PathBuf> {
+    let Some(path) = file_of(spec) else { return Vec::new() };
+    let beside = import::beside(&path, from);
+    [path].into_iter().chain(beside).collect()
 }
 
 /// A program that can be opened again and again, each time giving the same operations.

@@ -233,6 +233,36 @@ fn a_folder_of_another_sweep_is_left_alone() {
 }
 
 #[test]
+fn files_beside_a_workload_decide_its_result_too() {
+    let folder = folder("workload = 'topo.json'\n");
+    let at = |name: &str| folder.path().join(name);
+    let topology = "[{\"taskId\":0,\"funcName\":\"f\",\"successors\":[]}]";
+    let profile = "[{\"coreType\":\"AIV\",\"tasks\":[{\"taskId\":0,\"execStart\":0,\"execEnd\":7}]}]";
+    let names = "{\"callable_id_to_name\":{}}";
+    let convert = ["convert", "chain:n=6", "recording", "--to", "simpler"];
+    let converted = Command::new(cargo_bin("ptosim")).current_dir(folder.path()).args(convert).output();
+    assert!(converted.expect("the program starts").status.success());
+    let records = fs::read_to_string(at("recording/chip_swimlane_records.json")).expect("it was written");
+    for (workload, beside, old, new) in [
+        ("recording", "recording/chip_swimlane_records.json", records.clone(), records.replace("_hz\":1", "_hz\":2")),
+        ("recording/deps.json", "recording/name_map.json", names.into(), names.replace("{}", "{\"0\":\"f\"}")),
+        ("topo.json", "tilefwk_prof_data.json", profile.into(), profile.replace('7', "9")),
+    ] {
+        assert_ne!(old, new, "{beside}");
+        fs::write(at("topo.json"), topology).expect("room");
+        fs::write(at(beside), old).expect("room");
+        fs::write(at("s.toml"), format!("workload = '{workload}'\n")).expect("room");
+        let out = format!("out-{}", workload.replace('/', "-"));
+        sweep(folder.path(), &format!("s.toml --out {out}"));
+        sweep(folder.path(), &format!("s.toml --out {out}"));
+        fs::write(at(beside), new).expect("room");
+        let output = call(folder.path(), &format!("s.toml --out {out}"));
+        assert_eq!(output.status.code(), Some(2), "{beside} changed, so the result is that of another sweep");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("not part of this sweep"), "{output:?}");
+    }
+}
+
+#[test]
 fn the_specifications_in_documentation_and_help_are_right() {
     let help = call(Path::new("."), "--help").stdout;
     let help = String::from_utf8(help).expect("the program writes UTF-8");

@@ -26,6 +26,10 @@ fn a_file_that_is_read_is_never_replaced() {
         ("p.toml", "[policy]\nname = \"lifo\"\n"),
         ("s.toml", "workload = \"sweep/results.csv\"\nfrom = \"native\"\n"),
         ("sweep/results.csv", trace),
+        ("a_topo.json", "[{\"taskId\":0,\"successors\":[]}]"),
+        ("a_tilefwk_prof_data.json", "[]"),
+        ("deps.json", "{\"tasks\":[{\"task_id\":0,\"kernel_ids\":[-1,-1,-1]}],\"edges\":[]}"),
+        ("name_map.json", "{\"callable_id_to_name\":{}}"),
     ];
     fs::create_dir(folder.path().join("sweep")).expect("a folder");
     for (name, text) in files {
@@ -49,6 +53,12 @@ fn a_file_that_is_read_is_never_replaced() {
         ("convert in.jsonl sweep/../in.jsonl", "OUT sweep/../in.jsonl would replace the workload in.jsonl"),
         ("check in.jsonl --json in.jsonl", "--json in.jsonl would replace the workload in.jsonl"),
         ("size in.jsonl --svg in.jsonl", "--svg in.jsonl would replace the workload in.jsonl"),
+        (
+            "check a_topo.json --json a_tilefwk_prof_data.json",
+            "would replace a file of the workload a_tilefwk_prof_data.json",
+        ),
+        ("run . --json name_map.json", "--json name_map.json would replace a file of the workload ./name_map.json"),
+        ("run . --json deps.json", "--json deps.json would replace the workload ./deps.json"),
         ("sweep s.toml --out sweep", "--out sweep/results.csv would replace the workload sweep/results.csv"),
     ] {
         let ended = call(arguments);

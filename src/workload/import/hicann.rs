@@ -64,6 +64,11 @@ impl Format for Hicann {
         &["topo.json"]
     }
 
+    fn beside(&self, name: &str) -> Vec<String> {
+        let prefix = name.split_once("topo").map_or("", |(prefix, _)| prefix);
+        vec![format!("{prefix}{PROFILE}"), PROFILE.into()]
+    }
+
     fn recognises(&self, head: &[u8]) -> bool {
         head.trim_ascii_start().starts_with(b"[") && contains(head, "\"taskId\"") && contains(head, "\"successors\"")
     }
@@ -117,10 +122,8 @@ fn core_type(name: &str) -> Result<TaskType, String> {
 
 /// The times of the file that was named, or else of one beside the topology that is called like it.
 fn measured(input: &Input, options: &Options) -> Result<Option<Measured>, WorkloadError> {
-    let name = input.path.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-    let prefix = name.as_deref().and_then(|name| name.split_once("topo")).map_or("", |(prefix, _)| prefix);
-    let beside = [format!("{prefix}{PROFILE}"), PROFILE.into()];
-    let beside = beside.iter().find_map(|name| input.beside(name));
+    let name = input.path.as_ref().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
+    let beside = Hicann.beside(&name).iter().find_map(|name| input.beside(name));
     let Some(path) = options.with.first().cloned().or(beside) else { return Ok(None) };
     let profile = Input::load(&path)?;
     let cores: Vec<Core<'_>> = profile.json(PROFILE_REMEDY)?;

@@ -61,6 +61,11 @@ pub trait Format: Sync {
         &[Edges::Recorded]
     }
 
+    /// What other files are called that [`Format::read`] looks for in the folder of a file of this name.
+    fn beside(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether a file that begins like this is of this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
@@ -183,16 +188,31 @@ impl Options {
 /// # Errors
 /// When the file cannot be read, or is of a foreign format and wrong.
 pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
-    let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
-    let mut start = head(Box::new(file), HEAD);
-    if start.len() as u64 == HEAD && options.from.is_none() && !is_recognised(&start) {
-        start = File::open(path).map_or(start, |file| head(Box::new(file), LONG_HEAD));
-    }
-    match choose(&start, Some(path), options)? {
+    match choose(&start_of(path, options)?, Some(path), options)? {
         Choice::Foreign(format) => read(format, &Input::load(path)?, options),
         Choice::Native => Ok(Box::new(TraceFile::new(path))),
         Choice::Binary => open_binary(path),
     }
+}
+
+/// The files in the folder of `path` that opening it reads too, because its format has them.
+pub(super) fn beside(path: &Path, from: Option<&str>) -> Vec<PathBuf> {
+    let options = Options { from: from.map(ToOwned::to_owned), ..Options::default() };
+    let choice = start_of(path, &options).and_then(|start| choose(&start, Some(path), &options));
+    // What is wrong with the file shows when it is opened.
+    let (Ok(Choice::Foreign(format)), Some(name)) = (choice, path.file_name()) else { return Vec::new() };
+    let names = format.beside(&name.to_string_lossy()).into_iter();
+    names.map(|name| path.with_file_name(name)).filter(|path| path.is_file()).collect()
+}
+
+/// As many of the first bytes of a file, unpacked, as tell its format.
+fn start_of(path: &Path, options: &Options) -> Result<Vec<u8>, WorkloadError> {
+    let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
+    let start = head(Box::new(file), HEAD);
+    if start.len() as u64 == HEAD && options.from.is_none() && !is_recognised(&start) {
+        return Ok(File::open(path).map_or(start, |file| head(Box::new(file), LONG_HEAD)));
+    }
+    Ok(start)
 }
 
 /// Opens a stream of any format; `label` is for messages. A native trace is not held back until its end.

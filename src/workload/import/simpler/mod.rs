@@ -28,6 +28,8 @@ use times::Times;
 /// The format.
 pub struct Simpler;
 
+/// The names of the files that belong to a `deps.json`: names, times, scopes.
+const BESIDE: [&str; 3] = ["name_map.json", "chip_swimlane_records.json", "scope_stats.jsonl"];
 const REMEDY: &str = "deps.json has tasks with task_id, kernel_ids and args, tensors, and edges with pred and succ";
 const NAMES_REMEDY: &str = "name_map.json is {\"callable_id_to_name\":{\"0\":\"…\"}}";
 
@@ -42,6 +44,10 @@ impl Format for Simpler {
 
     fn endings(&self) -> &'static [&'static str] {
         &["deps.json"]
+    }
+
+    fn beside(&self, _name: &str) -> Vec<String> {
+        BESIDE.map(ToOwned::to_owned).into()
     }
 
     fn edges(&self) -> &'static [Edges] {
@@ -115,11 +121,8 @@ impl Companions {
     /// Those that stand beside it under their usual names, and those that the user named, which are told by their content.
     fn find(input: &Input, options: &Options) -> Result<Companions, WorkloadError> {
         let beside = |name: &str| input.beside(name).as_ref().map(|path: &PathBuf| Input::load(path)).transpose();
-        let mut found = Companions {
-            names: beside("name_map.json")?,
-            records: beside("chip_swimlane_records.json")?,
-            scopes: beside("scope_stats.jsonl")?,
-        };
+        let [names, records, scopes] = BESIDE.map(beside);
+        let mut found = Companions { names: names?, records: records?, scopes: scopes? };
         for path in &options.with {
             let file = Input::load(path)?;
             let place = if contains(&file.bytes, "\"callable_id_to_name\"") {
