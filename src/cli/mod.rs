@@ -203,14 +203,9 @@ impl MachineArgs {
         files.reads("the machine file", own).reads("the kernel table", (!is_built_in).then_some(&machine.kernels))
     }
 
-    /// The machine for a policy: if nothing was said about workers but the policy's settings count some, it has those.
+    /// The machine for a policy, whose settings may count the workers.
     fn fit(&self, machine: Machine, choice: &Choice) -> Result<Machine, ConfigError> {
-        let is_told = self.machine.is_some() || self.settings.iter().any(|setting| setting.starts_with("workers."));
-        let counted = if is_told { None } else { choice.workers()? };
-        Ok(match counted {
-            Some(workers) => Machine { workers, ..machine },
-            None => machine,
-        })
+        choice.fit(machine, self.machine.is_some())
     }
 }
 

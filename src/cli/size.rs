@@ -47,6 +47,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let read = args.policy.config.files(args.machine.files(read, &machine));
     read.writes("--json", args.json.as_ref()).writes("--svg", args.svg.as_ref()).check()?;
     let choice = args.policy.load(&machine)?;
+    let machine = args.machine.fit(machine, &choice)?;
     choice.check(&machine)?;
     let workload = args.import.open(&args.workload, &machine)?;
     let json = args.json.as_deref().map(Output::open).transpose()?;

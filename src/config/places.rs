@@ -52,6 +52,11 @@ impl Places {
 }
 
 impl Machine {
+    /// Whether a number of workers was set after the machine was read.
+    pub(crate) fn has_set_workers(&self) -> bool {
+        self.places.lines.iter().any(|(key, line)| line.is_none() && key.starts_with("workers."))
+    }
+
     /// The error that says what is wrong with these settings, of which the first is the most likely culprit.
     pub(crate) fn refuse(&self, keys: &[&str], message: impl Into<String>) -> ConfigError {
         ConfigError::Setting(self.places.locate(keys, message.into()))

@@ -153,6 +153,19 @@ impl Choice {
         counted.map_err(|error| self.config.name_file(error))
     }
 
+    /// The machine for this policy. If it was not named, no setting says which workers it has and the settings of the policy count
+    /// some, it has those.
+    ///
+    /// # Errors
+    /// As [`Choice::workers`].
+    pub fn fit(&self, machine: Machine, is_named: bool) -> Result<Machine, ConfigError> {
+        let counted = if is_named || machine.has_set_workers() { None } else { self.workers()? };
+        Ok(match counted {
+            Some(workers) => Machine { workers, ..machine },
+            None => machine,
+        })
+    }
+
     /// Checks everything about the settings that can be known without a workload.
     ///
     /// # Errors

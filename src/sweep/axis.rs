@@ -38,11 +38,16 @@ impl Key {
 pub struct Axis {
     /// What it changes.
     pub key: Key,
-    /// At least one.
+    /// None if the specification says nothing about it.
     pub values: Vec<String>,
 }
 
 impl Axis {
+    /// How many choices it leaves a point.
+    pub fn n_choices(&self) -> u64 {
+        self.values.len().max(1) as u64
+    }
+
     /// Reads a single value, a list, or a range such as `{ from = 1, to = 64, times = 2 }`.
     pub fn read(key: Key, value: &DeValue) -> Result<Axis, String> {
         let name = key.name();

@@ -1,9 +1,9 @@
 //! The points of a sweep, computed from their numbers, and what identifies the run of each.
 
 use super::SweepError;
-use super::axis::Key;
+use super::axis::{Axis, Key};
 use super::hash::{Hash, dice};
-use super::spec::{Mode, Spec, UNSET, with_parameter};
+use super::spec::{DEFAULT_MACHINE, Mode, Spec, UNSET, with_parameter};
 use crate::config::{ConfigError, Machine};
 use crate::policy::{Choice, Config};
 use crate::workload::import::Options;
@@ -24,7 +24,8 @@ pub struct Plan {
     pub spec: Spec,
     /// Machines by name, before settings.
     machines: BTreeMap<String, Machine>,
-    config: Config,
+    /// Settings of the policies by the clock of the machine, read at their first use.
+    configs: Mutex<BTreeMap<u64, Config>>,
     /// Hash of the files of each workload that has some, of the policy's configuration and of kernel tables.
     contents: BTreeMap<String, String>,
     programs: Programs,
@@ -44,8 +45,8 @@ pub struct Shard {
 pub struct Point {
     /// Trace file or generator with all its parameters.
     pub workload: String,
-    /// Name of the machine that settings start from.
-    pub machine: String,
+    /// Name of the machine that settings start from, if one is named.
+    pub machine: Option<String>,
     /// Name of the policy.
     pub policy: String,
     /// Settings and generator parameters, in the order of the axes.
@@ -72,29 +73,26 @@ impl Plan {
     /// # Errors
     /// When one of them cannot be read.
     pub fn new(spec: Spec) -> Result<Plan, SweepError> {
-        let of = |key: &Key| spec.axes.iter().find(|axis| axis.key == *key).map_or(&[][..], |axis| &axis.values);
         let mut machines = BTreeMap::new();
-        for name in of(&Key::Machine) {
-            machines.insert(name.clone(), Machine::load(name)?);
+        for name in spec.machines() {
+            machines.insert(name.to_owned(), Machine::load(name)?);
         }
-        let first = machines.values().next().expect("an axis has values");
-        let config = spec.policy_config.as_deref().map(|path| Config::load(path, first)).transpose()?;
         let kernels = machines.values().map(|machine| machine.kernels.clone());
-        let set_kernels = of(&Key::Set("kernels".into())).iter().cloned();
+        let set_kernels = spec.values(&Key::Set("kernels".into())).iter().cloned();
         let files = spec.policy_config.iter().cloned().chain(kernels).chain(set_kernels);
         let mut contents = BTreeMap::new();
         for path in files.filter(|path| Path::new(path).is_file()) {
             let content = content_of(&[Path::new(&path).to_owned()])?;
             contents.insert(path, content);
         }
-        for name in of(&Key::Workload) {
+        for name in spec.values(&Key::Workload) {
             let mut files = workload::files(name, spec.import.from.as_deref());
             if !files.is_empty() {
                 files.extend_from_slice(&spec.import.with);
                 contents.insert(name.clone(), content_of(&files)?);
             }
         }
-        Ok(Plan { machines, config: config.unwrap_or_default(), contents, programs: Programs::default(), spec })
+        Ok(Plan { machines, configs: Mutex::default(), contents, programs: Programs::default(), spec })
     }
 
     /// How many points there are.
@@ -133,11 +131,10 @@ impl Plan {
     /// The point with this number.
     #[must_use]
     pub fn point(&self, index: u64) -> Point {
-        let mut point =
-            Point { workload: String::new(), machine: String::new(), policy: String::new(), settings: Vec::new() };
+        let mut point = Point { workload: String::new(), machine: None, policy: String::new(), settings: Vec::new() };
         for (axis, value) in self.spec.axes.iter().zip(self.positions(index)) {
             let Some(value) = axis.values.get(value) else {
-                debug_assert_eq!(value, UNSET, "positions are within their axis");
+                debug_assert!(value == UNSET || axis.values.is_empty(), "positions are within their axis");
                 continue;
             };
             match &axis.key {
@@ -146,7 +143,7 @@ impl Plan {
                     point.workload = with_parameter(&point.workload, key, value);
                     point.settings.push((axis.key.name(), value.clone()));
                 }
-                Key::Machine => point.machine.clone_from(value),
+                Key::Machine => point.machine = Some(value.clone()),
                 Key::Policy => point.policy.clone_from(value),
                 Key::Set(key) => point.settings.push((key.clone(), value.clone())),
             }
@@ -160,15 +157,15 @@ impl Plan {
         match &self.spec.mode {
             Mode::List(points) => points[index as usize].clone(),
             Mode::Random { seed, .. } => {
-                let throw = |(nth, values): (usize, usize)| (dice(*seed, index, nth as u64) % values as u64) as usize;
-                axes.iter().map(|axis| axis.values.len()).enumerate().map(throw).collect()
+                let throw = |(nth, axis): (usize, &Axis)| (dice(*seed, index, nth as u64) % axis.n_choices()) as usize;
+                axes.iter().enumerate().map(throw).collect()
             }
             Mode::Grid => {
                 let mut rest = index;
                 let mut positions = vec![0; axes.len()];
                 for (position, axis) in positions.iter_mut().zip(axes).rev() {
-                    *position = (rest % axis.values.len() as u64) as usize;
-                    rest /= axis.values.len() as u64;
+                    *position = (rest % axis.n_choices()) as usize;
+                    rest /= axis.n_choices();
                 }
                 positions
             }
@@ -178,12 +175,34 @@ impl Plan {
     /// What the engine needs for a point.
     #[must_use]
     pub fn inputs(&self, point: &Point) -> Inputs {
-        let mut machine = self.machines[&point.machine].clone();
+        let mut choice = Choice::of(point.policy.parse().expect("the specification was checked"));
+        let machine = self.machine(point).and_then(|machine| {
+            choice.config = self.config(&machine)?;
+            choice.fit(machine, point.machine.is_some())
+        });
+        Inputs { machine, choice }
+    }
+
+    /// The machine of a point with all settings.
+    fn machine(&self, point: &Point) -> Result<Machine, ConfigError> {
+        let mut machine = self.machines[point.machine.as_deref().unwrap_or(DEFAULT_MACHINE)].clone();
         let settings = point.settings.iter().filter(|(key, _)| !key.starts_with("generator."));
         let settings: Vec<String> = settings.map(|(key, value)| format!("{key}={value}")).collect();
-        let machine = machine.apply(&settings).and_then(|()| machine.validate()).map(|()| machine);
-        let name = point.policy.parse().expect("the specification was checked");
-        Inputs { machine, choice: Choice { name, config: self.config.clone() } }
+        machine.apply(&settings)?;
+        machine.validate()?;
+        Ok(machine)
+    }
+
+    /// The settings of the policies, in which seconds are cycles of the machine's clock.
+    fn config(&self, machine: &Machine) -> Result<Config, ConfigError> {
+        let Some(path) = &self.spec.policy_config else { return Ok(Config::default()) };
+        let mut known = self.configs.lock().expect("nobody panics while holding the settings");
+        if let Some(config) = known.get(&machine.clock_mhz) {
+            return Ok(config.clone());
+        }
+        let config = Config::load(path, machine)?;
+        known.insert(machine.clock_mhz, config.clone());
+        Ok(config)
     }
 
     /// The hash of everything that decides the result of a point.

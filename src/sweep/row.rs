@@ -1,6 +1,7 @@
 //! The result of one run, as a line of JSON and as a row of CSV.
 
 use super::plan::{Inputs, Point};
+use super::spec::DEFAULT_MACHINE;
 use crate::engine::RunError;
 use crate::report::{Outcome, Report};
 use crate::size;
@@ -51,7 +52,7 @@ impl Row {
         let mut row = Row {
             id,
             workload: point.workload,
-            machine: point.machine,
+            machine: point.machine.unwrap_or_else(|| DEFAULT_MACHINE.into()),
             policy: point.policy,
             settings: point.settings.into_iter().collect(),
             outcome: "error".into(),

@@ -7,10 +7,13 @@ use crate::nearest::nearest;
 use crate::policy::{Config, Name};
 use crate::workload::generate;
 use crate::workload::import::{Edges, Options, Rules};
+use std::collections::BTreeSet;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// The machine of points that name none.
+pub(super) const DEFAULT_MACHINE: &str = "ideal";
 /// Position of a point on an axis that it says nothing about.
 pub(super) const UNSET: usize = usize::MAX;
 
@@ -92,10 +95,33 @@ impl Spec {
     #[must_use]
     pub fn n_points(&self) -> u128 {
         match &self.mode {
-            Mode::Grid => self.axes.iter().fold(1, |product, axis| product.saturating_mul(axis.values.len() as u128)),
+            Mode::Grid => self.axes.iter().fold(1, |product, axis| product.saturating_mul(axis.n_choices().into())),
             Mode::Random { samples, .. } => u128::from(*samples),
             Mode::List(points) => points.len() as u128,
         }
+    }
+
+    /// The values of a parameter.
+    pub(super) fn values(&self, key: &Key) -> &[String] {
+        self.axes.iter().find(|axis| axis.key == *key).map_or(&[], |axis| &axis.values)
+    }
+
+    /// The workloads and the values of an axis that are run together, by position.
+    fn pairs(&self, axis: usize) -> BTreeSet<(usize, usize)> {
+        let n = |axis: usize| 0..self.axes[axis].values.len();
+        match &self.mode {
+            Mode::List(points) => {
+                points.iter().map(|point| (point[0], point[axis])).filter(|pair| pair.1 != UNSET).collect()
+            }
+            Mode::Grid | Mode::Random { .. } => {
+                n(0).flat_map(|workload| n(axis).map(move |value| (workload, value))).collect()
+            }
+        }
+    }
+
+    /// The machines that settings start from, that of points which name none included.
+    pub(super) fn machines(&self) -> impl Iterator<Item = &str> {
+        self.values(&Key::Machine).iter().map(String::as_str).chain([DEFAULT_MACHINE])
     }
 }
 
@@ -114,11 +140,14 @@ impl Reader<'_> {
                 return Err(self.wrong(key.span().start, &format!("unknown key `{name}`; {hint}")));
             }
         }
+        if !document.contains_key("workload") && !document.contains_key("list") {
+            return Err(self.wrong(0, "no workload; write workload = \"bgemm\" or a list of them"));
+        }
         let stem =
             Path::new(self.origin).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned());
         let mut axes = vec![
             self.axis(document, "workload", Key::Workload, None)?,
-            self.axis(document, "machine", Key::Machine, Some("ideal"))?,
+            self.axis(document, "machine", Key::Machine, None)?,
             self.axis(document, "policy", Key::Policy, Some("pto"))?,
         ];
         axes.splice(1..1, self.group(document, "generator", &Key::Generator)?);
@@ -144,15 +173,11 @@ impl Reader<'_> {
         Ok(Options { from, edges, rules: rules.unwrap_or_default(), ..Options::default() })
     }
 
+    /// What is said for all points; without a default that may be nothing.
     fn axis(&self, document: &DeTable, name: &str, key: Key, default: Option<&str>) -> Result<Axis, SweepError> {
-        match (document.get(name), default) {
-            (Some(value), _) => {
-                Axis::read(key, value.get_ref()).map_err(|message| self.wrong(value.span().start, &message))
-            }
-            (None, Some(default)) => Ok(Axis { key, values: vec![default.into()] }),
-            // A list may give the workload of each point.
-            (None, None) if document.contains_key("list") => Ok(Axis { key, values: Vec::new() }),
-            (None, None) => Err(self.wrong(0, &format!("no {name}; write {name} = \"bgemm\" or a list of them"))),
+        match document.get(name) {
+            Some(value) => Axis::read(key, value.get_ref()).map_err(|message| self.wrong(value.span().start, &message)),
+            None => Ok(Axis { key, values: default.map(ToOwned::to_owned).into_iter().collect() }),
         }
     }
 
@@ -197,8 +222,7 @@ impl Reader<'_> {
         let entries = list.get_ref().as_array().filter(|entries| !entries.is_empty());
         let entries =
             entries.ok_or_else(|| self.wrong(list.span().start, "list has no points; write [[list]] for each"))?;
-        let n_common = axes.len();
-        let has_common_workload = !axes[0].values.is_empty();
+        let common: Vec<usize> = axes.iter().map(|axis| if axis.values.is_empty() { UNSET } else { 0 }).collect();
         let mut points = Vec::new();
         for (nth, entry) in entries.iter().enumerate() {
             let table = entry.get_ref().as_table();
@@ -215,7 +239,7 @@ impl Reader<'_> {
                 })?;
                 point.push(place(axes, axis.key, value));
             }
-            if !has_common_workload && point.iter().all(|&(axis, _)| axis != 0) {
+            if common[0] == UNSET && point.iter().all(|&(axis, _)| axis != 0) {
                 let message = format!(
                     "point {} of the list has no workload; give it one, or all of them with workload = \"bgemm\" at the top",
                     nth + 1
@@ -225,7 +249,7 @@ impl Reader<'_> {
             points.push(point);
         }
         let complete = |point: Vec<(usize, usize)>| {
-            let mut indices = vec![0; n_common];
+            let mut indices = common.clone();
             indices.resize(axes.len(), UNSET);
             point.into_iter().for_each(|(axis, value)| indices[axis] = value);
             indices
@@ -235,14 +259,17 @@ impl Reader<'_> {
 
     /// Finds wrong names and values before anything runs; each value is looked at by itself.
     fn check_values(&self, document: &DeTable, spec: &Spec) -> Result<(), SweepError> {
-        let of = |wanted: &Key| spec.axes.iter().find(|axis| axis.key == *wanted).map_or(&[][..], |axis| &axis.values);
-        let machines: Vec<Machine> =
-            of(&Key::Machine).iter().map(|name| Machine::load(name)).collect::<Result<_, _>>()?;
-        for name in of(&Key::Policy) {
+        let machines: Vec<Machine> = spec.machines().map(Machine::load).collect::<Result<_, _>>()?;
+        for name in spec.values(&Key::Policy) {
             name.parse::<Name>()?;
         }
         spec.policy_config.as_deref().map(|path| Config::load(path, &machines[0])).transpose()?;
-        for axis in &spec.axes {
+        for (place, axis) in spec.axes.iter().enumerate() {
+            if let Key::Generator(key) = &axis.key {
+                for (workload, value) in spec.pairs(place) {
+                    self.check_parameter(document, key, &axis.values[value], &spec.axes[0].values[workload])?;
+                }
+            }
             for value in &axis.values {
                 match &axis.key {
                     Key::Set(key) => {
@@ -252,35 +279,24 @@ impl Reader<'_> {
                             set.map_err(|error| self.wrong(at(), &error.to_string()))?;
                         }
                     }
-                    Key::Generator(key) => self.check_parameter(document, key, value, of(&Key::Workload))?,
                     Key::Workload if value == "-" => {
                         let message = "a sweep cannot read standard input; save the trace as a file";
                         return Err(self.wrong(0, message));
                     }
                     Key::Workload => drop(crate::workload::open_with(value, &spec.import)?),
-                    Key::Machine | Key::Policy => {}
+                    Key::Generator(_) | Key::Machine | Key::Policy => {}
                 }
             }
         }
         Ok(())
     }
 
-    fn check_parameter(
-        &self,
-        document: &DeTable,
-        key: &str,
-        value: &str,
-        workloads: &[String],
-    ) -> Result<(), SweepError> {
-        let offset = offset(document, &Key::Generator(key.into()).name(), value);
-        for workload in workloads {
-            if Path::new(workload).exists() || workload == "-" {
-                let message = format!("generator.{key} means nothing to the file {workload}; leave one of them out");
-                return Err(self.wrong(offset, &message));
-            }
-            generate::generator(&with_parameter(workload, key, value))
-                .map_err(|error| self.wrong(offset, &error.to_string()))?;
+    fn check_parameter(&self, document: &DeTable, key: &str, value: &str, workload: &str) -> Result<(), SweepError> {
+        let wrong = |message: &str| self.wrong(offset(document, &Key::Generator(key.into()).name(), value), message);
+        if Path::new(workload).exists() || workload == "-" {
+            return Err(wrong(&format!("generator.{key} means nothing to the file {workload}; leave one of them out")));
         }
+        generate::generator(&with_parameter(workload, key, value)).map_err(|error| wrong(&error.to_string()))?;
         Ok(())
     }
 
@@ -306,13 +322,11 @@ fn offset(document: &DeTable, name: &str, value: &str) -> usize {
     place.map_or(0, |(_, found)| found.span().start)
 }
 
-/// A generator with one more parameter, or another value of one it has.
+/// A generator with one more parameter.
 pub(super) fn with_parameter(spec: &str, key: &str, value: &str) -> String {
     let (name, parameters) = spec.split_once(':').unwrap_or((spec, ""));
-    let is_other = |part: &&str| !part.is_empty() && part.split('=').next().map(str::trim) != Some(key);
-    let mut parts: Vec<String> = parameters.split(',').filter(is_other).map(ToOwned::to_owned).collect();
-    parts.push(format!("{key}={value}"));
-    format!("{name}:{}", parts.join(","))
+    let parts = parameters.split(',').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
+    format!("{name}:{}", parts.chain([format!("{key}={value}")]).collect::<Vec<_>>().join(","))
 }
 
 /// What a key of a point means.
@@ -369,7 +383,7 @@ mod tests {
         assert_eq!((spec.n_points(), spec.name.as_str(), spec.axes.len()), (6, "s", 5));
         let list = "workload = 'chain:n=10'\n[[list]]\n'limits.window' = 64\n[[list]]\nworkload = 'bgemm'\n";
         let spec = Spec::parse(list, "s.toml").expect("a list");
-        assert_eq!(spec.mode, Mode::List(vec![vec![0, 0, 0, 0], vec![1, 0, 0, UNSET]]));
+        assert_eq!(spec.mode, Mode::List(vec![vec![0, UNSET, 0, 0], vec![1, UNSET, 0, UNSET]]));
     }
 
     #[test]
@@ -400,8 +414,19 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_replaces_the_one_that_is_there() {
+    fn a_parameter_joins_those_that_are_there() {
         assert_eq!(with_parameter("chain", "n", "5"), "chain:n=5");
-        assert_eq!(with_parameter("bgemm:m=2,n=3", "m", "9"), "bgemm:n=3,m=9");
+        assert_eq!(with_parameter("bgemm:m=2,n=3", "k", "9"), "bgemm:m=2,n=3,k=9");
+    }
+
+    #[test]
+    fn a_parameter_given_in_two_places_is_refused_where_the_two_meet() {
+        let told = "s.toml:3: chain: parameter \"n\" is given twice; keep one";
+        assert_eq!(wrong("workload = ['chain', 'chain:n=10']\n[generator]\nn = 3\n"), told);
+        let list = |first: &str| {
+            format!("[[list]]\n'generator.n' = 3\nworkload = '{first}'\n[[list]]\nworkload = 'chain:n=9'\n")
+        };
+        assert!(Spec::parse(&list("chain"), "s.toml").is_ok(), "each point has one");
+        assert_eq!(wrong(&list("chain:n=10")), told.replace(":3:", ":2:"));
     }
 }

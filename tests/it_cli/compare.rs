@@ -325,6 +325,43 @@ fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
 }
 
 #[test]
+fn size_and_sweep_have_the_workers_that_a_policy_counts_too() {
+    let folder = folder();
+    let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 } ] } }\n";
+    let graph = "{\"nodes\":[{\"id\":0,\"scheduler\":0},{\"id\":1,\"scheduler\":1}],\"option\":{\"time_out\":1e-8}}";
+    let call = |arguments: &str| in_folder(folder.path(), arguments, "");
+    for (policy, file, text) in [("cyber_classic", "c.conf", conf), ("bmf", "g.json", graph)] {
+        fs::write(folder.path().join(file), text).expect("room on the disk");
+        let start = format!("workload = \"x.jsonl\"\npolicy = \"{policy}\"\npolicy_config = \"{file}\"\n");
+        let rest = "[[list]]\nclock_mhz = 1000000\n[[list]]\nmachine = \"ideal\"\n[[list]]\n\"workers.vector\" = 3\n";
+        fs::write(folder.path().join("s.toml"), start + rest).expect("room on the disk");
+        let ended = call(&format!("size x.jsonl --policy-config {file} --set clock_mhz=1000000"));
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(call(&format!("size x.jsonl --policy-config {file} --machine ideal")).code, 2, "{policy}");
+        assert_eq!(call(&format!("sweep s.toml --out {policy}")).code, 0);
+        let rows = fs::read_to_string(folder.path().join(policy).join("results.jsonl")).expect("it was written");
+        let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        let told: Vec<_> = rows.iter().map(|row| (row["outcome"].as_str(), row["workers"].as_u64())).collect();
+        assert_eq!(told[0], (Some("completed"), Some(2)), "the workers are those of {file}");
+        assert_eq!(told[1], (Some("error"), Some(72)), "the machine was named");
+        assert_eq!(told[2].1, Some(27), "workers were set");
+    }
+}
+
+#[test]
+fn seconds_of_a_graph_are_cycles_of_the_clock_of_each_run() {
+    let folder = folder();
+    let graph = "{\"nodes\":[{\"id\":0},{\"id\":1,\"scheduler\":1}],\"option\":{\"time_out\":1e-8}}";
+    let spec =
+        "workload = \"x.jsonl\"\npolicy = \"bmf\"\npolicy_config = \"g.json\"\n[set]\nclock_mhz = [1000, 1000000]\n";
+    fs::write(folder.path().join("g.json"), graph).expect("room on the disk");
+    fs::write(folder.path().join("s.toml"), spec).expect("room on the disk");
+    assert_eq!(in_folder(folder.path(), "sweep s.toml --out r", "").code, 0);
+    let rows = fs::read_to_string(folder.path().join("r/results.csv")).expect("it was written");
+    assert!(rows.contains("bmf,1000,timeout,") && rows.contains("bmf,1000000,completed,"), "{rows}");
+}
+
+#[test]
 fn settings_that_count_more_workers_than_a_machine_may_have_are_refused() {
     let folder = folder();
     fs::write(folder.path().join("s.toml"), "workload = \"x.jsonl\"\npolicy_config = \"p.toml\"\n")
