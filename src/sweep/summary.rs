@@ -4,7 +4,7 @@ use super::row::Row;
 use crate::config::format_bytes;
 use crate::report::{columns, count, group};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// Rows of a table that the text shows.
@@ -15,9 +15,11 @@ const SHOWN: usize = 12;
 pub struct Summary {
     /// Runs by how they ended.
     pub outcomes: BTreeMap<String, usize>,
+    /// Why runs could not begin, in order of appearance, and how many runs each reason kept from it.
+    pub reasons: Vec<(String, usize)>,
     /// One for each workload with a run that completed.
     pub best: Vec<Best>,
-    /// One for each parameter with several values, the one that matters most first.
+    /// One for each parameter with several values and a run that completed, the one that matters most first.
     pub effects: Vec<Effect>,
 }
 
@@ -71,7 +73,20 @@ pub fn summarize(rows: &[Row], keys: &[String]) -> Summary {
     let names = ["machine", "policy"].map(ToOwned::to_owned);
     let mut effects: Vec<Effect> = names.iter().chain(keys).filter_map(|key| effect(rows, key, &fastest)).collect();
     effects.sort_by(|a, b| b.range.total_cmp(&a.range));
-    Summary { outcomes, best, effects }
+    Summary { outcomes, reasons: reasons(rows), best, effects }
+}
+
+fn reasons(rows: &[Row]) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for row in rows.iter().filter(|row| row.outcome == "error") {
+        let place = *places.entry(&row.error).or_insert_with(|| {
+            found.push((row.error.clone(), 0));
+            found.len() - 1
+        });
+        found[place].1 += 1;
+    }
+    found
 }
 
 fn measures(row: &Row) -> (u64, u32, u64) {
@@ -128,7 +143,7 @@ fn effect(rows: &[Row], key: &str, fastest: &BTreeMap<&str, u64>) -> Option<Effe
     let means = || values.iter().filter(|level| level.completed > 0).map(|level| level.slowdown);
     let range = means().fold(0.0, f64::max) / means().fold(f64::INFINITY, f64::min);
     let range = if range.is_finite() && range > 0.0 { range } else { 1.0 };
-    (values.len() > 1).then(|| Effect { key: key.to_owned(), range, values })
+    (values.len() > 1 && means().next().is_some()).then(|| Effect { key: key.to_owned(), range, values })
 }
 
 /// What a sweep says, as people read it.
@@ -138,6 +153,7 @@ pub fn render(name: &str, rows: &[Row], summary: &Summary, missing: u64) -> Stri
         summary.outcomes.iter().map(|(outcome, count)| format!("{} {outcome}", group(*count as u64))).collect();
     let left = if missing == 0 { String::new() } else { format!("; {} still missing", count(missing, "run")) };
     let mut text = format!("{name}: {}: {}{left}\n", count(rows.len() as u64, "run"), outcomes.join(", "));
+    text.push_str(&told_reasons(&summary.reasons));
     for best in &summary.best {
         let row = &rows[best.run];
         let _ = write!(text, "\n{}: best {} cycles: {}\n", best.workload, group(row.makespan), told(row));
@@ -150,13 +166,28 @@ pub fn render(name: &str, rows: &[Row], summary: &Summary, missing: u64) -> Stri
         text.push_str(&columns(&["cycles", "workers", "memory", "with"], &front));
     }
     for effect in &summary.effects {
-        let _ = write!(text, "\n{}: worst value ÷ best value {:.3}\n", effect.key, effect.range);
+        let completed = effect.values.iter().filter(|level| level.completed > 0).count();
+        let _ = match completed {
+            1 => writeln!(text, "\n{}: runs completed with one value only", effect.key),
+            _ => writeln!(text, "\n{}: worst value ÷ best value {:.3}", effect.key, effect.range),
+        };
         let cells = |level: &Level| {
             let slowdown = if level.completed == 0 { String::new() } else { format!("{:.3}", level.slowdown) };
             vec![level.value.clone(), slowdown, level.completed.to_string(), level.runs.to_string()]
         };
         let levels: Vec<Vec<String>> = effect.values.iter().take(SHOWN).map(cells).collect();
         text.push_str(&columns(&["value", "of the best", "completed", "runs"], &levels));
+    }
+    text
+}
+
+fn told_reasons(reasons: &[(String, usize)]) -> String {
+    let mut text = String::new();
+    for (reason, runs) in reasons.iter().take(SHOWN) {
+        let _ = write!(text, "\nerror in {}: {reason}\n", count(*runs as u64, "run"));
+    }
+    if reasons.len() > SHOWN {
+        let _ = write!(text, "\n{} more; results.csv has all\n", count((reasons.len() - SHOWN) as u64, "reason"));
     }
     text
 }
