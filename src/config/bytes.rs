@@ -15,6 +15,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim());
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size; write 1048576, 1024KiB or 1MiB"))?;
+    if unit.starts_with('.') {
+        return Err(format!("`{text}`: a size is a whole number; use a smaller unit, such as 1536KiB for 1.5MiB"));
+    }
     let unit = if unit.is_empty() { "B" } else { unit };
     let (_, factor) = UNITS
         .iter()
@@ -76,6 +79,8 @@ mod tests {
     #[test]
     fn a_wrong_size_says_what_would_be_right() {
         assert_eq!(parse_bytes("64MB"), Err("`64MB`: unknown unit `MB`; use B, KiB, MiB, GiB or TiB".into()));
+        let told = "`1.5MiB`: a size is a whole number; use a smaller unit, such as 1536KiB for 1.5MiB";
+        assert_eq!(parse_bytes("1.5MiB"), Err(told.into()));
         assert_eq!(parse_bytes("-1"), Err("`-1` is not a size; write 1048576, 1024KiB or 1MiB".into()));
         assert_eq!(parse_bytes(""), Err("`` is not a size; write 1048576, 1024KiB or 1MiB".into()));
         assert_eq!(parse_bytes("99999999TiB"), Err("`99999999TiB` is more than 2^64 bytes".into()));

@@ -68,10 +68,14 @@ impl Config {
     pub fn from_toml(text: &str, origin: &str) -> Result<Config, ConfigError> {
         let document = settings::from_toml(text, origin)?;
         let Some(node) = document.field("orleans") else { return Ok(Config::default()) };
-        let wrong = |error: String| ConfigError::Setting(format!("{origin}:{}: orleans: {error}", node.line));
         let value = settings::check(node, FIELDS, origin)?;
-        let config: Config = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
-        config.spans(1).map_err(wrong)?;
+        let config: Config =
+            serde_json::from_value(value).map_err(|error| settings::explain(node, "orleans", &error, origin))?;
+        for (name, span) in config.named_spans() {
+            let line = node.field(name).map_or(node.line, |field| field.line);
+            span.cycles(1)
+                .map_err(|error| ConfigError::Setting(format!("{origin}:{line}: orleans: {name} = {error}")))?;
+        }
         Ok(config)
     }
 
@@ -80,12 +84,19 @@ impl Config {
     /// # Errors
     /// When a text is not a span of time.
     pub fn spans(&self, cycles_per_us: u64) -> Result<[u64; 3], String> {
-        let of = |name: &str, span: &Span| span.cycles(cycles_per_us).map_err(|error| format!("{name} = {error}"));
-        Ok([
-            of("activation_scheduling_quantum", &self.activation_scheduling_quantum)?,
-            of("turn_warning_length_threshold", &self.turn_warning_length_threshold)?,
-            of("delay_warning_threshold", &self.delay_warning_threshold)?,
-        ])
+        let mut cycles = [0; 3];
+        for (cycles, (name, span)) in cycles.iter_mut().zip(self.named_spans()) {
+            *cycles = span.cycles(cycles_per_us).map_err(|error| format!("{name} = {error}"))?;
+        }
+        Ok(cycles)
+    }
+
+    fn named_spans(&self) -> [(&'static str, &Span); 3] {
+        [
+            ("activation_scheduling_quantum", &self.activation_scheduling_quantum),
+            ("turn_warning_length_threshold", &self.turn_warning_length_threshold),
+            ("delay_warning_threshold", &self.delay_warning_threshold),
+        ]
     }
 }
 
@@ -187,7 +198,7 @@ mod tests {
         );
         assert_eq!(
             read("[orleans]\ndelay_warning_threshold = \"soon\"\n").expect_err("no span"),
-            "p.toml:1: orleans: delay_warning_threshold = \"soon\": must be cycles, or a number with ns, us, ms, s or \
+            "p.toml:2: orleans: delay_warning_threshold = \"soon\": must be cycles, or a number with ns, us, ms, s or \
              min, such as \"100ms\""
         );
         assert!(read("[orleans]\nmax_work_items_per_turn = -1\n").is_err());
