@@ -24,7 +24,7 @@ pub struct Machine {
     pub scheduler: SchedulerCosts,
     /// Costs of a worker.
     pub worker: WorkerCosts,
-    /// Choices that SEMANTICS leaves to the user.
+    /// Choices that the description of the machine leaves to the user.
     pub rules: Rules,
     /// Where all this was written, for messages.
     #[serde(skip)]

@@ -8,6 +8,7 @@ mod places;
 mod preset;
 #[cfg(test)]
 mod tests;
+mod toml_file;
 mod validate;
 
 pub use builtin::{BUILTINS, Builtin};
@@ -17,4 +18,6 @@ pub use machine::{
     ScopeHold, Wake, WorkerCosts, Workers,
 };
 pub use places::Places;
+pub(crate) use toml_file::number;
+pub use toml_file::{from_toml, line_of};
 pub use validate::MOST_WORKERS;

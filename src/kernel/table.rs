@@ -1,13 +1,15 @@
 //! Tables of kernels, read from TOML.
 
 use super::expr::Expr;
-use crate::config::ConfigError;
+use crate::config::{self, ConfigError, line_of};
 use crate::id::TaskType;
 use crate::nearest::suggestion;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use toml::Spanned;
 
 /// The tables that come with the program.
 const BUILT_IN: [(&str, &str); 2] =
@@ -104,13 +106,16 @@ impl Table {
     /// # Errors
     /// When the text is not TOML, a field is unknown or missing, or an expression is wrong.
     pub fn from_toml(text: &str, origin: &str) -> Result<Table, ConfigError> {
-        let wrong = |message: String| ConfigError::Setting(format!("{origin}: {message}"));
-        let file: File = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().into()))?;
+        let file: File = config::from_toml(text, origin)?;
         if file.kernel.is_empty() {
-            return Err(wrong("no [[kernel]]; a table has at least one, such as match = [\"*\"], cycles = 100".into()));
+            let message = "no [[kernel]]; a table has at least one, such as match = [\"*\"], cycles = 100";
+            return Err(ConfigError::Setting(format!("{origin}: {message}")));
         }
-        let number = |(index, entry): (usize, Entry)| {
-            entry.rule().map_err(|message| wrong(format!("kernel {}: {message}", index + 1)))
+        let number = |(index, entry): (usize, Spanned<Entry>)| {
+            let line = line_of(text, entry.span().start);
+            let wrong =
+                |message: &str| ConfigError::Setting(format!("{origin}:{line}: kernel {}: {message}", index + 1));
+            entry.into_inner().rule().map_err(wrong)
         };
         let rules = file.kernel.into_iter().enumerate().map(number).collect::<Result<_, _>>()?;
         Ok(Table { name: file.name, description: file.description, rules })
@@ -173,22 +178,28 @@ struct File {
     #[serde(default)]
     description: String,
     #[serde(default)]
-    kernel: Vec<Entry>,
+    kernel: Vec<Spanned<Entry>>,
 }
 
 /// A rule as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    #[serde(rename = "match")]
+    #[serde(rename = "match", deserialize_with = "patterns")]
     patterns: Vec<String>,
-    worker: Option<String>,
+    #[serde(default, deserialize_with = "worker")]
+    worker: Option<TaskType>,
     cycles: Option<u64>,
-    cost: Option<String>,
+    #[serde(default, deserialize_with = "expression")]
+    cost: Option<Expr>,
     c0: Option<u64>,
-    flops: Option<String>,
-    bytes: Option<String>,
+    #[serde(default, deserialize_with = "expression")]
+    flops: Option<Expr>,
+    #[serde(default, deserialize_with = "expression")]
+    bytes: Option<Expr>,
+    #[serde(default, deserialize_with = "rate")]
     flops_per_cycle: Option<f64>,
+    #[serde(default, deserialize_with = "rate")]
     bytes_per_cycle: Option<f64>,
     combine: Option<Combine>,
     #[serde(default)]
@@ -196,53 +207,70 @@ struct Entry {
 }
 
 impl Entry {
-    fn rule(self) -> Result<Rule, String> {
-        if self.patterns.is_empty() || self.patterns.iter().any(String::is_empty) {
-            return Err("match needs at least one word, and no empty one; \"*\" matches every kernel".into());
-        }
-        let worker = self.worker.as_deref().map(worker).transpose()?;
-        let patterns = self.patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
+    fn rule(mut self) -> Result<Rule, &'static str> {
+        let (patterns, worker) = (std::mem::take(&mut self.patterns), self.worker);
         let defaults = self.defaults.iter().map(|(name, &value)| (name.clone(), i128::from(value))).collect();
         Ok(Rule { patterns, worker, model: self.model()?, defaults })
     }
 
-    fn model(self) -> Result<Model, String> {
+    fn model(self) -> Result<Model, &'static str> {
         let is_roofline = self.c0.is_some() || self.flops.is_some() || self.bytes.is_some();
         let leftover = self.flops_per_cycle.is_some() || self.bytes_per_cycle.is_some() || self.combine.is_some();
-        match (self.cycles, &self.cost, is_roofline) {
+        match (self.cycles, self.cost, is_roofline) {
             (Some(cycles), None, false) if !leftover => Ok(Model::Fixed(cycles)),
-            (None, Some(cost), false) if !leftover => Expr::parse(cost).map(Model::Expression),
+            (None, Some(cost), false) if !leftover => Ok(Model::Expression(cost)),
             (None, None, true) => Ok(Model::Roofline(Roofline {
                 c0: self.c0.unwrap_or(0),
-                flops: rated(self.flops, self.flops_per_cycle, "flops")?,
-                bytes: rated(self.bytes, self.bytes_per_cycle, "bytes")?,
+                flops: both(self.flops, self.flops_per_cycle, ROOFLINE_FLOPS)?,
+                bytes: both(self.bytes, self.bytes_per_cycle, ROOFLINE_BYTES)?,
                 combine: self.combine.unwrap_or_default(),
             })),
             (None, None, false) => {
                 Err("no cost; give cycles = N, cost = \"…\", or c0 with flops and flops_per_cycle, bytes and \
-                     bytes_per_cycle"
-                    .into())
+                     bytes_per_cycle")
             }
-            _ => Err("more than one cost; give either cycles, or cost, or c0 with flops and bytes".into()),
+            _ => Err("more than one cost; give either cycles, or cost, or c0 with flops and bytes"),
         }
     }
 }
 
+/// What to say when one half of a pair is missing.
+const ROOFLINE_FLOPS: &str = "flops and flops_per_cycle belong together; give both or none";
+const ROOFLINE_BYTES: &str = "bytes and bytes_per_cycle belong together; give both or none";
+
 /// An expression and what a cycle can do of it; both or none.
-fn rated(text: Option<String>, rate: Option<f64>, name: &str) -> Result<Option<(Expr, f64)>, String> {
-    match (text, rate) {
+fn both(amount: Option<Expr>, rate: Option<f64>, wrong: &'static str) -> Result<Option<(Expr, f64)>, &'static str> {
+    match (amount, rate) {
         (None, None) => Ok(None),
-        (Some(text), Some(rate)) if rate.is_finite() && rate > 0.0 => Ok(Some((Expr::parse(&text)?, rate))),
-        (Some(_), Some(rate)) => Err(format!("{name}_per_cycle = {rate}; use a number above 0")),
-        (Some(_), None) => Err(format!("{name} without {name}_per_cycle; give both")),
-        (None, Some(_)) => Err(format!("{name}_per_cycle without {name}; give both")),
+        (Some(amount), Some(rate)) => Ok(Some((amount, rate))),
+        _ => Err(wrong),
     }
 }
 
-fn worker(name: &str) -> Result<TaskType, String> {
-    TaskType::parse(name).ok_or_else(|| {
-        format!("unknown worker type \"{name}\"; {}", suggestion(name, TaskType::ALL.map(TaskType::name)))
-    })
+/// The words of a rule, in lower case.
+///
+/// # Errors
+/// When there are none, or one is empty and would match everything.
+pub(crate) fn patterns<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    let patterns = Vec::<String>::deserialize(input)?;
+    if patterns.is_empty() || patterns.iter().any(String::is_empty) {
+        return Err(D::Error::custom("needs at least one word, and no empty one; \"*\" matches every kernel"));
+    }
+    Ok(patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect())
+}
+
+fn worker<'de, D: Deserializer<'de>>(input: D) -> Result<Option<TaskType>, D::Error> {
+    let name = String::deserialize(input)?;
+    let unknown = || format!("unknown worker type; {}", suggestion(&name, TaskType::ALL.map(TaskType::name)));
+    TaskType::parse(&name).map(Some).ok_or_else(|| D::Error::custom(unknown()))
+}
+
+fn expression<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Expr>, D::Error> {
+    Expr::parse(&String::deserialize(input)?).map(Some).map_err(D::Error::custom)
+}
+
+fn rate<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
+    config::number(input, |rate| rate > 0.0, "a number above 0").map(Some)
 }
 
 #[cfg(test)]
@@ -282,14 +310,19 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        assert!(refusal("").contains("t.toml: kernel 1: no cost; give cycles = N"));
+        assert!(refusal("").contains("t.toml:2: kernel 1: no cost; give cycles = N"));
         assert!(refusal("cycles = 1\ncost = \"2\"").contains("more than one cost"));
         assert!(refusal("cycles = 1\ncombine = \"max\"").contains("more than one cost"));
         assert!(refusal("cost = \"2 +\"").contains("expected a number"));
-        assert!(refusal("worker = \"CUBA\"\ncycles = 1").contains("did you mean \"CUBE\"?"));
-        assert!(refusal("flops = \"2\"").contains("flops without flops_per_cycle; give both"));
-        assert!(refusal("bytes = \"2\"\nbytes_per_cycle = 0").contains("use a number above 0"));
-        assert!(refusal("cycels = 1").contains("cycels"));
+        let told = "t.toml:4: `worker` = \"CUBA\": unknown worker type; did you mean \"CUBE\"?";
+        assert_eq!(refusal("worker = \"CUBA\"\ncycles = 1"), told);
+        assert!(refusal("flops = \"2\"").contains("flops and flops_per_cycle belong together"));
+        let told = "t.toml:5: `bytes_per_cycle` = 0: must be a number above 0";
+        assert_eq!(refusal("bytes = \"2\"\nbytes_per_cycle = 0"), told);
+        assert_eq!(refusal("cycels = 1"), "t.toml:4: unknown field `cycels`; did you mean `cycles`?");
+        assert_eq!(refusal("woker = \"CUBE\""), "t.toml:4: unknown field `woker`; did you mean `worker`?");
+        let empty = Table::from_toml("name = \"t\"\n[[kernel]]\nmatch = []\n", "t").expect_err("no word").to_string();
+        assert!(empty.starts_with("t:3: `match` = []: needs at least one word"), "{empty}");
         assert!(Table::from_toml("name = \"t\"", "t").expect_err("empty").to_string().contains("no [[kernel]]"));
         assert!(Table::load("referense").expect_err("unknown").to_string().contains("did you mean \"reference\"?"));
     }

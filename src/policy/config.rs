@@ -4,10 +4,8 @@
 
 use super::settings::{self, Field, Kind};
 use super::{Name, bmf, cyber, orleans, ray};
-use crate::config::{ConfigError, Machine};
-use crate::nearest::nearest;
+use crate::config::{ConfigError, Machine, from_toml};
 use serde::Deserialize;
-use std::ops::Range;
 use std::path::Path;
 
 /// Settings of all policies; every one has a default.
@@ -121,12 +119,7 @@ impl Config {
             }
         }
         settings::check(&document, TABLES, origin)?;
-        let Plain { mut bmf, ray } = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text[..offset].matches('\n').count() + 1;
-            let told = explain_value(text, error.span(), error.message()).unwrap_or_else(|| explain(error.message()));
-            ConfigError::Setting(format!("{origin}:{line}: {told}"))
-        })?;
+        let Plain { mut bmf, ray } = from_toml(text, origin)?;
         if let Some(table) = document.field("bmf") {
             bmf.note_places(table, origin);
         }
@@ -188,35 +181,6 @@ const MACHINE_TABLES: [(&str, &str); 3] = [
     ("cost", "costs are set in the machine file, such as --set cost.preset=low"),
 ];
 
-/// A value of the wrong kind with its key, if the key stands right before it.
-fn explain_value(text: &str, span: Option<Range<usize>>, message: &str) -> Option<String> {
-    let expected = message.trim().strip_prefix("invalid ")?.rsplit_once("expected ")?.1;
-    let span = span?;
-    let before = text.get(..span.start)?.trim_end().strip_suffix('=')?.trim_end();
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let key = &before[before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1)..];
-    let wanted = match expected {
-        "u64" | "usize" => "a whole number from 0".to_owned(),
-        "u32" => format!("a whole number from 0 to {}", u32::MAX),
-        "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX),
-        other => other.to_owned(),
-    };
-    (!key.is_empty()).then(|| format!("`{key}` = {}: must be {wanted}", text[span].trim()))
-}
-
-/// A message in our words: an unknown key with the nearest known one.
-fn explain(message: &str) -> String {
-    let mut words = message.trim().split('`');
-    let Some(key) = words.nth(1).filter(|_| message.starts_with("unknown field")) else {
-        return message.trim().replace('\n', " ");
-    };
-    let known: Vec<&str> = words.skip(1).step_by(2).collect();
-    match nearest(key, known.iter().copied()) {
-        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +210,8 @@ mod tests {
         assert_eq!(told, "p.toml:2: `queue_length_limit` = -1: must be a whole number from 0");
         let told = refused("[bmf]\nnodes = { 0 = { scheduler = \"one\" } }\n");
         assert_eq!(told, "p.toml:2: `scheduler` = \"one\": must be a whole number from 0 to 4294967295");
+        let told = refused("[ray.sources]\none = 1\n");
+        assert_eq!(told, "p.toml:2: `one` = 1: must be a table such as { concurrent_count = 1 }");
         let told = refused("[bmf.nodes.0]\nqueue_length_limit = 0\n");
         assert!(told.starts_with("p.toml:2: bmf.nodes.0.queue_length_limit = 0: "), "{told}");
     }

@@ -25,7 +25,7 @@ pub struct Config {
 
 /// A `[ray.sources.NAME]` table.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as { concurrent_count = 1 }")]
 pub struct SourceConfig {
     /// How many of its tasks may run at once.
     pub concurrent_count: ConcurrentCount,

@@ -12,10 +12,12 @@
 //! # out_bytes = 4096        # heap allocation
 //! ```
 
+use crate::config;
 use crate::id::{Symbol, TaskType};
+use crate::kernel::patterns;
 use crate::nearest::suggestion;
 use crate::workload::{Cost, Submit, Symbols, WorkloadError};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// Words in kernel names that mean a matrix product.
 const MATRIX: [&str; 7] = ["gemm", "matmul", "::mm", "addmm", "bmm", "conv2d", "convolution"];
@@ -25,8 +27,10 @@ const MATRIX: [&str; 7] = ["gemm", "matmul", "::mm", "addmm", "bmm", "conv2d", "
 #[serde(deny_unknown_fields)]
 pub struct Rules {
     /// Cycles a microsecond.
+    #[serde(default, deserialize_with = "clock")]
     pub clock_mhz: Option<f64>,
     /// Cycles of one unit of a time without a unit.
+    #[serde(default, deserialize_with = "factor")]
     pub cycles_per_unit: Option<f64>,
     #[serde(default)]
     worker_type: Option<Worker>,
@@ -38,10 +42,11 @@ pub struct Rules {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
-    #[serde(rename = "match")]
+    #[serde(rename = "match", deserialize_with = "patterns")]
     patterns: Vec<String>,
     worker_type: Option<Worker>,
     cycles: Option<u64>,
+    #[serde(default, deserialize_with = "factor")]
     scale: Option<f64>,
     out_bytes: Option<u64>,
 }
@@ -55,10 +60,18 @@ impl TryFrom<String> for Worker {
     type Error = String;
 
     fn try_from(name: String) -> Result<Worker, String> {
-        TaskType::parse(&name).map(Worker).ok_or_else(|| {
-            format!("unknown worker type \"{name}\"; {}", suggestion(&name, TaskType::ALL.map(TaskType::name)))
-        })
+        TaskType::parse(&name)
+            .map(Worker)
+            .ok_or_else(|| format!("unknown worker type; {}", suggestion(&name, TaskType::ALL.map(TaskType::name))))
     }
+}
+
+fn clock<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
+    config::number(input, |clock| clock > 0.0, "a number above 0, such as 1850").map(Some)
+}
+
+fn factor<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
+    config::number(input, |factor| factor >= 0.0, "a finite number that is not negative").map(Some)
 }
 
 impl Rules {
@@ -68,29 +81,15 @@ impl Rules {
     /// When it cannot be read or is no rule file.
     pub fn load(path: &str) -> Result<Rules, WorkloadError> {
         let text = std::fs::read_to_string(path).map_err(|source| WorkloadError::Io { path: path.into(), source })?;
-        Rules::from_toml(&text).map_err(|message| WorkloadError::Input(format!("{path}: {message}")))
+        Rules::from_toml(&text, path)
     }
 
-    /// Reads rules from a text.
+    /// Reads rules from a text; `origin` is for messages.
     ///
     /// # Errors
     /// When a field is unknown or a value is out of range.
-    pub fn from_toml(text: &str) -> Result<Rules, String> {
-        let mut rules: Rules = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let factors = [("clock_mhz", rules.clock_mhz), ("cycles_per_unit", rules.cycles_per_unit)];
-        let scales = rules.rule.iter().map(|rule| ("scale", rule.scale));
-        for (name, factor) in factors.into_iter().chain(scales) {
-            if let Some(factor) = factor.filter(|factor| !factor.is_finite() || *factor < 0.0) {
-                return Err(format!("{name} = {factor}; use a finite number that is not negative"));
-            }
-        }
-        for rule in &mut rules.rule {
-            if rule.patterns.iter().any(String::is_empty) || rule.patterns.is_empty() {
-                return Err("match needs at least one word, and no empty one; \"*\" matches every kernel".into());
-            }
-            rule.patterns.iter_mut().for_each(|pattern| *pattern = pattern.to_ascii_lowercase());
-        }
-        Ok(rules)
+    pub fn from_toml(text: &str, origin: &str) -> Result<Rules, WorkloadError> {
+        config::from_toml(text, origin).map_err(|error| WorkloadError::Input(error.to_string()))
     }
 
     /// Changes tasks by the rules, and gives a type to those that have none.

@@ -37,11 +37,25 @@ fn dialects_differ_in_header_first_id_and_order() {
 #[test]
 fn rules_change_unit_type_and_cost() {
     let text = "cycles_per_unit = 2.5\n[[rule]]\nmatch = [\"STG\"]\nworker_type = \"cube\"\nscale = 2";
-    let rules = Rules::from_toml(text).expect("valid");
+    let rules = Rules::from_toml(text, "r.toml").expect("valid");
     let workload = open("2\n0 3 0\n1 4 1 0\n", &Options { rules, ..Options::default() }).expect("valid");
     assert_eq!(picture(workload.as_ref()), "t0 stg CUBE 16 < []\nt1 stg CUBE 20 < [0]\n");
-    assert!(Rules::from_toml("clock_mhz = nan").expect_err("NaN").contains("use a finite number"));
-    assert!(Rules::from_toml("worker_type = \"CUBA\"").expect_err("typo").contains("did you mean \"CUBE\"?"));
+    for (text, told) in [
+        ("clock_mhz = nan", "r.toml:1: `clock_mhz` = nan: must be a number above 0, such as 1850"),
+        ("cycles_per_unit = 1\nclock_mhz = 0", "r.toml:2: `clock_mhz` = 0: must be a number above 0, such as 1850"),
+        ("clock=1000", "r.toml:1: unknown field `clock`; did you mean `clock_mhz`?"),
+        (
+            "[[rule]]\nmatch = [\"x\"]\nscale = -1",
+            "r.toml:3: `scale` = -1: must be a finite number that is not negative",
+        ),
+        (
+            "[[rule]]\nmatch = [\"\"]",
+            "r.toml:2: `match` = [\"\"]: needs at least one word, and no empty one; \"*\" matches every kernel",
+        ),
+        ("worker_type = \"CUBA\"", "r.toml:1: `worker_type` = \"CUBA\": unknown worker type; did you mean \"CUBE\"?"),
+    ] {
+        assert_eq!(Rules::from_toml(text, "r.toml").expect_err("it is wrong").to_string(), told);
+    }
 }
 
 #[test]
