@@ -192,11 +192,7 @@ fn finish<P: Policy, O: Observer>(
 /// Runs in one mode as far as that goes; true if nothing is left to happen.
 fn run_on<P: Policy, O: Observer, M: Mode>(sim: &mut Sim<'_, P, O, M>) -> Result<bool, RunError> {
     if let Err(error) = sim.run() {
-        if let RunError::TooLarge { .. } = error {
-            // What could be seen before the run comes first.
-            sim.orchestrator.validate_rest()?;
-        }
-        return Err(error);
+        return Err(sim.orchestrator.first_wrong(error));
     }
     sim.move_notes();
     Ok(!sim.leaves_mode)

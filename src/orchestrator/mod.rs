@@ -248,6 +248,24 @@ impl Orchestrator {
         self.skip_rest(true).map(drop)
     }
 
+    /// What to say of a program whose run has ended in `error`: what is wrong with the rest of it comes first.
+    #[cold]
+    pub fn first_wrong(&mut self, error: RunError) -> RunError {
+        let rest = match error {
+            // What could be seen before the run.
+            RunError::TooLarge { .. } => self.validate_rest(),
+            // A line that is no operation.
+            RunError::Task(_) => self.read_rest(),
+            _ => Ok(()),
+        };
+        rest.err().unwrap_or(error)
+    }
+
+    fn read_rest(&mut self) -> Result<(), RunError> {
+        while self.next_operation()?.is_some() {}
+        Ok(())
+    }
+
     /// Gives up what comes now, the task at hand included if there is one; returns how many tasks that are.
     ///
     /// # Errors

@@ -325,6 +325,32 @@ fn without_a_word_about_workers_the_processors_of_cyber_are_the_workers() {
 }
 
 #[test]
+fn a_line_that_is_no_operation_comes_before_a_task_that_the_policy_refuses() {
+    let folder = folder();
+    let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 } ] } }\n";
+    let refused = "{\"op\":\"submit\",\"cycles\":1,\"worker_type\":\"VECTOR\",\"group\":\"b\"}\n";
+    let twice = format!("{refused}{}", refused.replace("\"b\"", "\"c\""));
+    fs::write(folder.path().join("c.conf"), conf).expect("room on the disk");
+    for (trace, told) in [
+        (format!("{twice}{{\"op\":\n"), "t.jsonl:3: "),
+        (twice, "t.jsonl:1: task 0 `task0`: no processor serves group `b`"),
+        ("{\"op\":\"submit\",\"worker_type\":\"CUBE\"}\n{\"op\":\n".into(), "t.jsonl:2: "),
+    ] {
+        fs::write(folder.path().join("t.jsonl"), trace).expect("room on the disk");
+        let machine = "t.jsonl --policy-config c.conf --set workers.cube=0 --set workers.vector=2";
+        for command in ["run --engine threads --mode deterministic", "run", "size", "compare --policies cyber_classic"]
+        {
+            let ended = in_folder(folder.path(), &format!("{command} {machine}"), "");
+            assert!(ended.code == 2 && ended.stderr.contains(told), "{command}: {ended:?}");
+        }
+    }
+    for command in ["run", "run --engine threads", "run --policy heft", "compare --policies pto"] {
+        let ended = in_folder(folder.path(), &format!("{command} t.jsonl --set workers.cube=0"), "");
+        assert!(ended.code == 2 && ended.stderr.contains("t.jsonl:2: "), "{command}: {ended:?}");
+    }
+}
+
+#[test]
 fn size_and_sweep_have_the_workers_that_a_policy_counts_too() {
     let folder = folder();
     let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 } ] } }\n";

@@ -27,11 +27,7 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
     observer: &mut O,
 ) -> Result<Report, RunError> {
     if let Err(error) = result {
-        if let RunError::TooLarge { .. } = error {
-            // What could be seen before the run comes first.
-            submitter.orchestrator.validate_rest()?;
-        }
-        return Err(error);
+        return Err(submitter.orchestrator.first_wrong(error));
     }
     if let Some(failure) = failure(core, &submitter) {
         return Err(failure);
