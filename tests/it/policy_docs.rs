@@ -1,5 +1,7 @@
 //! The pages about policies against the checklists: every row is there, and every test they name exists.
 
+use ptosim::kernel::Table;
+use ptosim::policy::Config;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -43,6 +45,40 @@ fn every_row_of_the_checklists_is_listed() {
         total += listed.len();
     }
     assert_eq!(total, 313);
+}
+
+/// The fields that may stand where `zzzzzzzz` stands, as the message about it lists them.
+fn fields(told: &str) -> Vec<String> {
+    let listed = told.split("the fields are ").nth(1).unwrap_or_else(|| panic!("{told}"));
+    listed.split(", ").map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn every_setting_of_a_policy_and_of_kernel_tables_is_listed() {
+    let policy =
+        |table: &str| Config::parse(&format!("{table}\nzzzzzzzz = 1\n"), "p.toml").expect_err("unknown").to_string();
+    let kernel =
+        Table::from_toml("name = \"t\"\n[[kernel]]\nzzzzzzzz = 1\n", "t.toml").expect_err("unknown").to_string();
+    for (page, section, told) in [
+        ("docs/policies/orleans.md", "## Settings", policy("[orleans]")),
+        ("docs/policies/bmf.md", "## Settings", policy("[bmf]")),
+        ("docs/policies/bmf.md", "## Settings", policy("[bmf.nodes.0]")),
+        ("docs/policies/ray.md", "## Settings", policy("[ray]")),
+        ("docs/policies/ray.md", "## Settings", policy("[ray.sources.a]")),
+        ("docs/policies/ray.md", "## Settings", policy("[ray.retry]")),
+        ("docs/policies/cyber.md", "## Settings", policy("[scheduler_conf]")),
+        ("docs/policies/cyber.md", "## Settings", policy("[[scheduler_conf.threads]]")),
+        ("docs/policies/cyber.md", "## Settings", policy("[[scheduler_conf.classic_conf.groups]]")),
+        ("docs/policies/cyber.md", "## Settings", policy("[scheduler_conf.choreography_conf]")),
+        ("docs/formats.md", "## Kernel tables", kernel),
+    ] {
+        let text = text(page);
+        let section = text.split(section).nth(1).and_then(|rest| rest.split("\n## ").next());
+        let section = section.unwrap_or_else(|| panic!("{page} lists no settings"));
+        for field in fields(&told) {
+            assert!(section.contains(&field), "{page} does not list {field}");
+        }
+    }
 }
 
 /// All Rust files below a folder, one after the other.
