@@ -330,13 +330,14 @@ fn a_line_that_is_no_operation_comes_before_a_task_that_the_policy_refuses() {
     let conf = "scheduler_conf { policy: \"classic\" classic_conf { groups: [ { name: \"a\" processor_num: 2 } ] } }\n";
     let refused = "{\"op\":\"submit\",\"cycles\":1,\"worker_type\":\"VECTOR\",\"group\":\"b\"}\n";
     let twice = format!("{refused}{}", refused.replace("\"b\"", "\"c\""));
+    let header = "{\"op\":\"header\",\"format\":\"ptosim-trace\",\"version\":1,\"name\":\"t\"}\n";
     fs::write(folder.path().join("c.conf"), conf).expect("room on the disk");
     for (trace, told) in [
-        (format!("{twice}{{\"op\":\n"), "t.jsonl:3: "),
-        (twice, "t.jsonl:1: task 0 `task0`: no processor serves group `b`"),
-        ("{\"op\":\"submit\",\"worker_type\":\"CUBE\"}\n{\"op\":\n".into(), "t.jsonl:2: "),
+        (format!("{twice}{{\"op\":\n"), "t.jsonl:4: "),
+        (twice, "t.jsonl:2: task 0 `task0`: no processor serves group `b`"),
+        ("{\"op\":\"submit\",\"worker_type\":\"CUBE\",\"cycles\":1}\n{\"op\":\n".into(), "t.jsonl:3: "),
     ] {
-        fs::write(folder.path().join("t.jsonl"), trace).expect("room on the disk");
+        fs::write(folder.path().join("t.jsonl"), format!("{header}{trace}")).expect("room on the disk");
         let machine = "t.jsonl --policy-config c.conf --set workers.cube=0 --set workers.vector=2";
         for command in ["run --engine threads --mode deterministic", "run", "size", "compare --policies cyber_classic"]
         {
@@ -346,7 +347,7 @@ fn a_line_that_is_no_operation_comes_before_a_task_that_the_policy_refuses() {
     }
     for command in ["run", "run --engine threads", "run --policy heft", "compare --policies pto"] {
         let ended = in_folder(folder.path(), &format!("{command} t.jsonl --set workers.cube=0"), "");
-        assert!(ended.code == 2 && ended.stderr.contains("t.jsonl:2: "), "{command}: {ended:?}");
+        assert!(ended.code == 2 && ended.stderr.contains("t.jsonl:3: "), "{command}: {ended:?}");
     }
 }
 
