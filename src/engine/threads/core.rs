@@ -93,6 +93,8 @@ pub(super) struct Sample {
 /// A kernel that did not come to a good end.
 #[derive(Debug)]
 pub(super) struct Failure {
+    /// Where the task lives, and still does when the run ends.
+    pub(super) slot: SlotRef,
     pub(super) task: TaskId,
     pub(super) name: Option<Symbol>,
     pub(super) kernel: Option<Symbol>,

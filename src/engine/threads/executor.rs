@@ -224,7 +224,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {
             let name = symbol(slot.job.name());
-            core.fail(Failure { task, name, kernel: call.kernel, message: message.clone() });
+            core.fail(Failure { slot: slot_ref, task, name, kernel: call.kernel, message: message.clone() });
             return Err(KernelError(message));
         }
         self.book(slot_ref, index, kernel, spans);

@@ -4,12 +4,11 @@ use super::core::{Core, Failure};
 use super::stats::Stats;
 use super::submit::Submitter;
 use super::{Kernels, host_cpus};
-use crate::config::Machine;
+use crate::config::{Machine, OnReadyFull};
 use crate::engine::deadlock::{Scene, explain};
 use crate::engine::tally::kernel_list;
 use crate::engine::{Observer, RunError};
 use crate::id::{WorkerId, WorkerType};
-use crate::orchestrator::Orchestrator;
 use crate::policy::Choice;
 use crate::report::{
     Accounts, Deadlock, OrchestratorReport, Outcome, Report, SchedulerReport, ThreadsReport, WorkerReport,
@@ -46,20 +45,31 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         observer.block(row, submitter.orchestrator.source().symbols());
     }
     let mut report = report(core, &submitter, n_tasks, wall, workload.name(), deadlock);
-    let n_controls = workload.controls()?.len();
-    if n_controls > 0 {
-        let what = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
-        report
-            .notes
-            .push(format!("{what} of the program had no effect: threads follow them with --mode deterministic only"));
-    }
+    report.notes.extend(without_effect(workload, core.machine)?);
     Ok(report)
+}
+
+/// What program and machine ask for and only virtual time can do.
+fn without_effect(workload: &dyn Workload, machine: &Machine) -> Result<Vec<String>, RunError> {
+    let n_controls = workload.controls()?.len();
+    let commands = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
+    let rules = &machine.rules;
+    let drops = rules.on_ready_queue_full == OnReadyFull::Drop;
+    let without = [
+        (n_controls > 0, format!("{commands} of the program")),
+        (drops, "rules.on_ready_queue_full = \"drop\"".into()),
+        (rules.adaptive_window > 0, "rules.adaptive_window".into()),
+    ];
+    let without = without.into_iter().filter(|(is_asked, _)| *is_asked);
+    Ok(without
+        .map(|(_, what)| format!("{what} had no effect: threads follow it with --mode deterministic only"))
+        .collect())
 }
 
 /// The first kernel that failed, as an error.
 pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
     let failure = core.failure.lock().expect("nobody panics with it");
-    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, &submitter.orchestrator)))
+    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, submitter)))
 }
 
 /// As [`failure`], while the run goes on.
@@ -67,12 +77,13 @@ pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Opti
     failure(submitter.core, submitter)
 }
 
-fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {
-    let symbols = orchestrator.source().symbols();
-    let Failure { task, name, kernel, message } = failure;
+fn blame<K: Kernels>(failure: &Failure, submitter: &Submitter<'_, '_, K>) -> String {
+    let symbols = submitter.orchestrator.source().symbols();
+    let Failure { slot, task, name, kernel, message } = failure;
+    let place = submitter.orchestrator.place_of(submitter.lines[*slot as usize]);
     let name = name.map_or_else(|| format!("task{task}"), |name| symbols.name(name).to_string());
     let kernel = kernel.map_or_else(|| "(unnamed)".to_string(), |kernel| symbols.name(kernel).to_string());
-    format!("task {task} `{name}`, kernel `{kernel}`: {message}")
+    format!("{place}task {task} `{name}`, kernel `{kernel}`: {message}")
 }
 
 fn stuck<K: Kernels>(
