@@ -27,7 +27,7 @@ pub fn verdict(report: &Report) -> String {
             "A time-out of the policy ended the run after {} of {}; the last of what still ran ended at cycle {}.",
             group(report.ended.completed),
             count(report.tasks, "task"),
-            group(report.finish)
+            group(report.makespan)
         ),
         (Outcome::Completed, _) => match &report.threads {
             Some(threads) if threads.mode == "free" => host::verdict(report, threads),
