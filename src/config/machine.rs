@@ -16,7 +16,7 @@ pub struct Machine {
     pub kernels: String,
     /// How many workers of each type.
     pub workers: Workers,
-    /// Sizes of rings and pools, each per ring.
+    /// Sizes of rings and pools.
     pub limits: Limits,
     /// Costs of the orchestrator.
     pub orchestrator: OrchestratorCosts,
@@ -69,7 +69,7 @@ impl Workers {
     }
 }
 
-/// Sizes; every one but `tensors`, `ready`, `rings` and `spare` exists once per ring.
+/// Sizes. `window`, `heap`, `deps` and `spare` are those of each ring.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -78,7 +78,7 @@ impl Segments {
         self.chunks.is_empty()
     }
 
-    /// Forgets everything, keeping one chunk's memory for the next use.
+    /// Forgets everything; the memory of the chunks goes to `spare`.
     #[inline]
     pub fn clear(&mut self, spare: &mut Vec<Vec<Segment>>) {
         self.forget();

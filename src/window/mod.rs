@@ -316,7 +316,7 @@ impl<S: Sharing> Window<S> {
 
     /// Visits the consumers that wait for a task that is not complete, newest first.
     pub fn each_consumer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
-        let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `link`.
+        let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `hang`.
         while index < CLOSED {
             let entry = &self.entries[index as usize];
             visit(entry.consumer.load(Relaxed));
@@ -391,7 +391,7 @@ impl<S: Sharing> Window<S> {
     #[inline(always)]
     pub fn complete_in(&self, slot_ref: SlotRef, slot: &Slot<S>, outcomes: &mut impl Outcomes) {
         slot.state.become_state(State::Completed);
-        // Ordering: AcqRel pairs with `link`: a consumer either hangs in the list taken here or finds CLOSED.
+        // Ordering: AcqRel pairs with the exchange in `hang`: a consumer either hangs in the list taken here or finds CLOSED.
         let head = slot.fanout.swap(CLOSED, AcqRel);
         let mut index = match self.fanout_order {
             FanoutOrder::Lifo => head,

@@ -241,7 +241,8 @@ impl<'a, K: Kernels> Core<'a, K> {
         }
     }
 
-    /// Somebody found that everybody is idle, itself included. Returns whether the run is over; otherwise the caller sleeps on.
+    /// Called by whoever finds that everybody is idle, itself included: hands out what a lost wake-up left behind, wakes a blocked
+    /// orchestrator, or ends the run.
     pub(super) fn all_idle(&self, me: usize) {
         // Something may have been left behind by a wake-up that was lost on purpose; the finder takes it up itself.
         if self.has_ready() || !self.ended.is_empty() {
