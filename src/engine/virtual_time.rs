@@ -419,8 +419,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
 
     /// Whether everything submitted was consumed and nothing is left to submit.
     pub(super) fn is_complete(&self) -> bool {
-        let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();
-        self.clerk.stage() == Duty::Done && (0..self.window.n_rings()).all(retired)
+        self.clerk.stage() == Duty::Done && self.window.is_empty()
     }
 
     /// The facts about a run that is stuck.

@@ -50,8 +50,7 @@ impl Model {
     }
 
     fn all_retired(&self) -> bool {
-        let ring = self.window.ring(0);
-        ring.retired() == ring.submitted() && ring.deps_used() == 0 && self.window.tensors() == 0
+        self.window.is_empty() && self.window.ring(0).deps_used() == 0 && self.window.tensors() == 0
     }
 }
 

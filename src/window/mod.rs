@@ -163,6 +163,11 @@ impl<S: Sharing> Window<S> {
         self.slots.len()
     }
 
+    /// Whether every task that entered it has retired.
+    pub fn is_empty(&self) -> bool {
+        self.rings.iter().all(|ring| ring.retired() == ring.submitted())
+    }
+
     /// Tensor-map entries in use.
     #[inline]
     pub fn tensors(&self) -> u64 {

@@ -37,9 +37,8 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         return Err(failure);
     }
     let n_tasks = submitter.orchestrator.next_task().0;
-    let is_retired = |ring| core.window.ring(ring).retired() == core.window.ring(ring).submitted();
-    let complete = submitter.stuck_on.is_none() && (0..core.window.n_rings()).all(is_retired);
-    let deadlock = if complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
+    let is_complete = submitter.stuck_on.is_none() && core.window.is_empty();
+    let deadlock = if is_complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
     let mut rows = std::mem::take(&mut submitter.hands.stats.rows);
     rows.sort_by_key(|row| (row.start, row.task, row.block, row.worker));
     for row in &rows {
