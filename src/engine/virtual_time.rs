@@ -17,14 +17,13 @@ use super::mode::Mode;
 use super::tally::{PathCosts, Tally, Work};
 use super::{JobStep, Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
-use crate::id::Symbol;
 use crate::ledger::Ledger;
 use crate::machine::Floor;
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Halt, Policy, Stage};
 use crate::report::Deadlock;
 use crate::sync::Local;
-use crate::window::{NONE, Outcomes, SlotRef, State, Window, zeroed};
+use crate::window::{Outcomes, SlotRef, State, Window, zeroed};
 use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -437,8 +436,4 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             line: &|slot| Some(self.times[slot as usize].line).filter(|&line| line > 0),
         })
     }
-}
-
-pub(super) fn symbol(word: u32) -> Option<Symbol> {
-    (word != NONE).then_some(Symbol(word))
 }

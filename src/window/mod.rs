@@ -18,7 +18,7 @@ mod state;
 pub use links::{Linked, Links, Newcomer};
 pub use reserve::{Needs, Refusal, Resource};
 pub use ring::{HeapPiece, Ring};
-pub use slot::{Description, NONE, Slot, SlotRef, flag};
+pub use slot::{Description, NONE, Slot, SlotRef, flag, symbol};
 pub use span::{AnyBytes, Span};
 pub use state::State;
 

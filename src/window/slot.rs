@@ -9,7 +9,7 @@
 //! say what the second one holds. Most tasks never touch it.
 
 use super::state::{State, StateWord};
-use crate::id::{TaskId, TaskType};
+use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Sharing, Word};
 use crate::workload::{Cost, Submit, Units};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -21,6 +21,12 @@ pub type SlotRef = u32;
 
 /// No slot, no entry.
 pub const NONE: u32 = u32::MAX;
+
+/// The symbol in a word of a [`Description`], where [`NONE`] stands for none.
+#[inline]
+pub fn symbol(word: u32) -> Option<Symbol> {
+    (word != NONE).then_some(Symbol(word))
+}
 
 /// The list of consumers is closed: the task is complete.
 pub(super) const CLOSED: u32 = u32::MAX - 1;

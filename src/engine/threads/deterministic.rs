@@ -12,11 +12,11 @@ use super::sleep::{Sleepers, Slept};
 use super::{EndOnPanic, Options, SPIN, host_cpus};
 use crate::config::Machine;
 use crate::engine::{self, BlockRow, Observer, RunError, Watch};
-use crate::id::{Symbol, TaskId, WorkerId};
+use crate::id::{TaskId, WorkerId};
 use crate::policy::Choice;
 use crate::report::{Report, ThreadsReport};
 use crate::sync::{Shared, Sharing};
-use crate::window::NONE;
+use crate::window::{NONE, symbol};
 use crate::workload::{Symbols, Workload};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -163,12 +163,11 @@ impl<'a, K: Kernels> Hall<'a, K> {
     fn run_block(&self, worker: u32) {
         let desk = &self.desks[worker as usize];
         // Ordering: Relaxed; the queue published the desk.
-        let kernel = desk.kernel.load(Relaxed);
         let call = Call {
             task: TaskId(desk.task.load(Relaxed)),
             slot: NONE,
             block: desk.block.load(Relaxed),
-            kernel: (kernel != NONE).then_some(Symbol(kernel)),
+            kernel: symbol(desk.kernel.load(Relaxed)),
             cycles: desk.cycles.load(Relaxed),
         };
         let ended = catch_unwind(AssertUnwindSafe(|| self.kernels.run(&call)));

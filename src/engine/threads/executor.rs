@@ -7,8 +7,8 @@ use super::sleep::Slept;
 use super::stats::{SAMPLED, Stats};
 use super::{Call, KernelError};
 use crate::engine::BlockRow;
-use crate::id::{Symbol, TaskType, WorkerId};
-use crate::window::{NONE, SlotRef, flag};
+use crate::id::{TaskType, WorkerId};
+use crate::window::{SlotRef, flag, symbol};
 use crossbeam_utils::Backoff;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -297,10 +297,6 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
             }
         }
     }
-}
-
-fn symbol(word: u32) -> Option<Symbol> {
-    (word != NONE).then_some(Symbol(word))
 }
 
 pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
