@@ -12,7 +12,7 @@ use super::clocks::Clocks;
 use super::ring::ReadyRing;
 use super::sleep::Sleepers;
 use super::stats::{SAMPLED, Stats};
-use super::{Faults, Kernels, Setup};
+use super::{Faults, Kernels, Setup, nanoseconds_since};
 use crate::config::{Machine, Wake};
 use crate::engine::{RunError, make_window};
 use crate::id::{Symbol, TaskId, TaskType};
@@ -150,7 +150,7 @@ impl<'a, K: Kernels> Core<'a, K> {
 
     /// Nanoseconds since the run began.
     pub(super) fn nanoseconds(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanoseconds_since(self.epoch)
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use super::executor::spin_until;
 use super::kernels::{Call, KernelError, Kernels};
 use super::ring::ReadyRing;
 use super::sleep::{Sleepers, Slept};
-use super::{EndOnPanic, Options, SPIN, host_cpus};
+use super::{EndOnPanic, Options, SPIN, host_cpus, n_executors, nanoseconds_since};
 use crate::config::Machine;
 use crate::engine::{self, BlockRow, Observer, RunError, Watch};
 use crate::id::{TaskId, WorkerId};
@@ -63,7 +63,7 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
     observer: &mut O,
 ) -> Result<Report, RunError> {
     let n_workers = machine.workers.total() as usize;
-    let executors = options.executors.unwrap_or_else(|| host_cpus().saturating_sub(1)).clamp(1, n_workers.clamp(1, 47));
+    let executors = n_executors(machine, options, 1);
     let hall = Hall::new(kernels, n_workers, executors);
     hall.sleepers.register(TURN);
     let start = Instant::now();
@@ -87,7 +87,7 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
     if let Some(message) = hall.failure.lock().expect("nobody panics with it").take() {
         return Err(RunError::Kernel(message));
     }
-    let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let wall_ns = nanoseconds_since(start);
     report.engine = "threads".into();
     report.threads = Some(ThreadsReport {
         mode: "deterministic".into(),

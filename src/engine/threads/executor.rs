@@ -1,11 +1,10 @@
 //! Executors run blocks; schedulers complete tasks. Both take from a queue, and sleep when it stays empty.
 
-use super::Kernels;
 use super::clocks::{Cycles, Share, Span};
 use super::core::{Core, Failure, Hands};
 use super::sleep::Slept;
 use super::stats::{SAMPLED, Stats};
-use super::{Call, KernelError};
+use super::{Call, KernelError, Kernels, nanoseconds_since};
 use crate::engine::BlockRow;
 use crate::id::{TaskType, WorkerId};
 use crate::window::{SlotRef, flag, symbol};
@@ -218,8 +217,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
             core.kernels.run(&call)
         }));
         if let Some(start) = sampled {
-            let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.hands.stats.start_to_end.record(nanoseconds);
+            self.hands.stats.start_to_end.record(nanoseconds_since(start));
         }
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {

@@ -4,7 +4,7 @@ use super::core::{Core, Hands, ORCHESTRATOR, duty};
 use super::executor::spin_until;
 use super::sleep::Slept;
 use super::stats::SAMPLED;
-use super::{Draft, KernelError, Kernels};
+use super::{Draft, KernelError, Kernels, nanoseconds_since};
 use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work, longest_part};
 use crate::id::TaskId;
@@ -90,8 +90,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                 if let Some(start) = sampled
                     && waits == self.waits
                 {
-                    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.hands.stats.submit.record(nanoseconds);
+                    self.hands.stats.submit.record(nanoseconds_since(start));
                 }
             }
         }
