@@ -197,14 +197,11 @@ impl Floor {
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
-        for kind in WorkerType::ALL {
-            for _ in 0..config.count(kind) {
-                let id = floor.workers.len() as u32;
-                let block = Block { crew: Crew::one(id), ..Block::default() };
-                floor.workers.push(Worker { kind, clock: 0, is_free: true, block });
-                floor.free[kind as usize].insert(Entry::new(0, id));
-                floor.free[kind as usize].count += 1;
-            }
+        for (id, kind) in (0..).zip(config.kinds()) {
+            let block = Block { crew: Crew::one(id), ..Block::default() };
+            floor.workers.push(Worker { kind, clock: 0, is_free: true, block });
+            floor.free[kind as usize].insert(Entry::new(0, id));
+            floor.free[kind as usize].count += 1;
         }
         floor
     }

@@ -62,6 +62,11 @@ impl Workers {
         }
     }
 
+    /// The type of every worker, by id.
+    pub fn kinds(&self) -> impl Iterator<Item = WorkerType> {
+        WorkerType::ALL.into_iter().flat_map(|kind| std::iter::repeat_n(kind, self.count(kind) as usize))
+    }
+
     /// Number of all workers.
     #[must_use]
     pub fn total(&self) -> u32 {

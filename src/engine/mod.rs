@@ -222,8 +222,8 @@ fn report<P: Policy, O: Observer>(
     deadlock: Option<Deadlock>,
 ) -> Report {
     let (machine, makespan) = (sim.machine, sim.ledger.makespan());
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
-    let workers = kinds.zip(sim.ledger.close()).enumerate().map(|(id, (kind, (accounts, blocks)))| WorkerReport {
+    let booked = machine.workers.kinds().zip(sim.ledger.close()).enumerate();
+    let workers = booked.map(|(id, (kind, (accounts, blocks)))| WorkerReport {
         id: WorkerId(id as u32),
         kind,
         blocks,

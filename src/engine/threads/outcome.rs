@@ -145,7 +145,6 @@ fn report<K: Kernels>(
 
 /// Busy cycles are exact; what an idle worker waited for is not known where the host decides.
 fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
     let report = |(id, (kind, &(blocks, busy))): (usize, (WorkerType, &(u64, u64)))| WorkerReport {
         id: WorkerId(id as u32),
         kind,
@@ -153,7 +152,7 @@ fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
         busy,
         accounts: Accounts { busy, ..Accounts::default() },
     };
-    kinds.zip(&stats.workers).enumerate().map(report).collect()
+    machine.workers.kinds().zip(&stats.workers).enumerate().map(report).collect()
 }
 
 fn threads<K: Kernels>(
