@@ -83,9 +83,8 @@ pub fn simulate_under<P: Policy>(
     workload: &dyn Workload,
     machine: &Machine,
     policy: P,
-    observer: &mut dyn Observer,
+    mut observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let mut observer = observer;
     if !observer.watches() {
         return drive_alone(workload, machine, policy);
     }
@@ -180,13 +179,11 @@ fn finish<P: Policy, O: Observer>(
 ) -> Result<Report, RunError> {
     sim.close()?;
     let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
-    let n_tasks = sim.orchestrator.next_task().0;
+    let tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
     }
-    let mut report = report(sim, workload.name(), deadlock);
-    report.tasks = n_tasks;
-    Ok(report)
+    Ok(report(sim, workload.name(), tasks, deadlock))
 }
 
 /// Runs in one mode as far as that goes; true if nothing is left to happen.
@@ -215,10 +212,11 @@ fn high_water<P: Policy, O: Observer>(sim: &Sim<'_, P, O, General>) -> HighWater
     }
 }
 
-/// Puts the numbers of a finished run together.
+/// Puts the numbers of a finished run, which submitted so many tasks, together.
 fn report<P: Policy, O: Observer>(
     mut sim: Sim<'_, P, O, General>,
     workload: String,
+    tasks: u64,
     deadlock: Option<Deadlock>,
 ) -> Report {
     let (machine, makespan) = (sim.machine, sim.ledger.makespan());
@@ -263,7 +261,7 @@ fn report<P: Policy, O: Observer>(
         outcome,
         makespan,
         finish: sim.now,
-        tasks: sim.orchestrator.next_task().0,
+        tasks,
         edges: sim.tally.edges,
         blocks: sim.tally.blocks,
         ended,
