@@ -1,6 +1,6 @@
 //! The fields of a `submit` line.
 
-use super::fields::{Entries, Field, twice, unknown_field};
+use super::fields::{Entries, Field, named, twice, unknown_field};
 use super::json::{Cursor, Fault};
 use super::policy::policy_field;
 use super::resolve::Names;
@@ -15,7 +15,7 @@ const REGION: &str = "a region is \"buf\", [\"buf\", offset, bytes] or [\"buf\",
 pub fn submit(entries: &mut Entries<'_>, names: &mut Names, task: &mut Submit) -> Result<(), Fault> {
     task.clear();
     let mut line = Line { names, task, spawn_offset: 0, per_kind: None };
-    let mut seen = if entries.meets_op() { 0 } else { bit(Field::Op) };
+    let mut seen = if entries.meets_op { 0 } else { bit(Field::Op) };
     while let Some(key) = entries.next_key()? {
         let Some(field) = Field::find(&key) else {
             return Err(unknown_field(&key, "submit", Field::NAMES));
@@ -24,7 +24,7 @@ pub fn submit(entries: &mut Entries<'_>, names: &mut Names, task: &mut Submit) -
             return Err(twice(&key));
         }
         seen |= bit(field);
-        line.field(&mut entries.cursor, field).map_err(|fault| format!("field \"{key}\": {fault}"))?;
+        named(&key, line.field(&mut entries.cursor, field))?;
     }
     line.finish(seen)
 }
