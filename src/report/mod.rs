@@ -56,7 +56,7 @@ pub use diff::Diff;
 pub use dot::{MOST_TASKS, write_dot};
 pub use export::{Export, Sheet};
 pub use html::{Recording, write_html};
-pub use json::write_json;
+pub use json::{write_json, write_pretty};
 pub use memory::{Memory, MemoryPart};
 pub use operations::Operations;
 pub use output::{Output, OutputError};
