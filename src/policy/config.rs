@@ -4,7 +4,7 @@
 
 use super::settings::{self, Field, Kind};
 use super::{Name, bmf, cyber, orleans, ray};
-use crate::config::{ConfigError, Machine};
+use crate::config::{ConfigError, Machine, line_of};
 use crate::nearest::nearest;
 use serde::Deserialize;
 use std::ops::Range;
@@ -122,8 +122,7 @@ impl Config {
         }
         settings::check(&document, TABLES, origin)?;
         let Plain { mut bmf, ray } = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text[..offset].matches('\n').count() + 1;
+            let line = line_of(text, error.span().map_or(0, |span| span.start));
             let told = explain_value(text, error.span(), error.message()).unwrap_or_else(|| explain(error.message()));
             ConfigError::Setting(format!("{origin}:{line}: {told}"))
         })?;

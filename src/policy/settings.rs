@@ -3,7 +3,7 @@
 //! TOML files and Apollo's text-proto files give the same [`Node`]s. [`check`] names every mistake with file, line, value
 //! and remedy, and hands on plain JSON, from which the configuration types are filled.
 
-use crate::config::{ConfigError, MOST_WORKERS};
+use crate::config::{ConfigError, MOST_WORKERS, line_of};
 use crate::nearest::nearest;
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
@@ -78,10 +78,6 @@ pub fn from_toml(text: &str, origin: &str) -> Result<Node, ConfigError> {
         ConfigError::Setting(format!("{origin}:{line}: {}", error.message().trim_end()))
     })?;
     Ok(Node { line: 1, tree: table(text, document.get_ref(), origin)? })
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset.min(text.len())].matches('\n').count() + 1
 }
 
 fn table(text: &str, table: &DeTable<'_>, origin: &str) -> Result<Tree, ConfigError> {
