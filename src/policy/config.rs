@@ -5,7 +5,6 @@
 use super::settings::{self, Field, Kind};
 use super::{Name, bmf, cyber, orleans, ray};
 use crate::config::{ConfigError, Machine, line_of};
-use crate::nearest::nearest;
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::Path;
@@ -210,10 +209,7 @@ fn explain(message: &str) -> String {
         return message.trim().replace('\n', " ");
     };
     let known: Vec<&str> = words.skip(1).step_by(2).collect();
-    match nearest(key, known.iter().copied()) {
-        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
-    }
+    settings::unknown_field(key, &known)
 }
 
 #[cfg(test)]

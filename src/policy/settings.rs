@@ -144,7 +144,8 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
     let mut object = Map::new();
     for (key, value) in entries {
         let Some(field) = fields.iter().find(|field| field.name == key) else {
-            return Err((value.line, unknown(key, fields)));
+            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            return Err((value.line, unknown_field(key, &known)));
         };
         let found = field_value(field, value)?;
         match (object.get_mut(key), found) {
@@ -156,11 +157,11 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
     Ok(Value::Object(object))
 }
 
-fn unknown(key: &str, fields: &[Field]) -> String {
-    let names = || fields.iter().map(|field| field.name);
-    match nearest(key, names()) {
-        Some(known) => format!("unknown field `{key}`; did you mean `{known}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", names().collect::<Vec<_>>().join(", ")),
+/// The message of a field that a table does not have.
+pub(super) fn unknown_field(key: &str, known: &[&str]) -> String {
+    match nearest(key, known.iter().copied()) {
+        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
+        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
     }
 }
 
