@@ -188,6 +188,19 @@ pub enum Outcome {
     Timeout,
 }
 
+impl Outcome {
+    /// The name used in files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Deadlock => "deadlock",
+            Outcome::Failed => "failed",
+            Outcome::Timeout => "timeout",
+        }
+    }
+}
+
 /// Tasks by how they ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ended {
