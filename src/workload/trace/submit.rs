@@ -5,7 +5,7 @@ use super::json::{Cursor, Fault};
 use super::policy::policy_field;
 use super::resolve::Names;
 use crate::id::{TaskId, TaskType};
-use crate::nearest::suggestion;
+use crate::kernel::task_type;
 use crate::workload::{Cost, NewBuffer, Region, Submit, Units};
 
 /// How a region is written.
@@ -49,7 +49,7 @@ impl Line<'_> {
             Field::Op => cursor.raw().map(drop)?,
             Field::Kernel => task.kernel = Some(self.names.symbols.intern(&cursor.string()?)),
             Field::Name => task.name = Some(self.names.symbols.intern(&cursor.string()?)),
-            Field::WorkerType => task.kind = Some(worker_type(cursor)?),
+            Field::WorkerType => task.kind = Some(task_type(&cursor.string()?)?),
             Field::Cycles if cursor.peek() == Some(b'{') => self.per_kind = Some(per_kind(cursor)?),
             Field::Cycles => task.cost = Some(Cost::Cycles(cursor.integer()?)),
             Field::Deps => cursor.array(|cursor| {
@@ -121,14 +121,6 @@ impl Line<'_> {
             Ok(())
         })
     }
-}
-
-fn worker_type(cursor: &mut Cursor<'_>) -> Result<TaskType, Fault> {
-    let name = cursor.string()?;
-    TaskType::parse(&name).ok_or_else(|| {
-        let known = TaskType::ALL.map(TaskType::name);
-        format!("unknown worker type \"{name}\"; {}", suggestion(&name, known))
-    })
 }
 
 fn task_reference(cursor: &mut Cursor<'_>, names: &Names) -> Result<TaskId, Fault> {
