@@ -2,7 +2,7 @@
 
 use super::fields::{Entries, Op, named, twice, unknown_field};
 use super::json::Fault;
-use super::lines::{LONGEST, Lines, gzip_fault};
+use super::lines::{BYTE_ORDER_MARK, LONGEST, Lines, gzip_fault};
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
@@ -208,8 +208,6 @@ const TOO_MANY: &str = "a control that \"controls\" in the header does not count
 /// What is wrong when the header names more.
 const TOO_FEW: &str = "fewer controls stand behind the header than its \"controls\" says; correct the number, or leave it out \
                        and controls may stand anywhere";
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 fn is_blank(line: &[u8]) -> bool {
     line.first() != Some(&b'{') && line.iter().all(u8::is_ascii_whitespace)
