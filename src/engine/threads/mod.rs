@@ -146,7 +146,7 @@ pub fn run<K: Kernels, O: Observer>(
     let mut submitter = Submitter::new(&core, orchestrator);
     let result = host(&core, &mut submitter, Submitter::run);
     let wall = core.nanoseconds();
-    outcome::conclude(&core, submitter, result, wall, workload, observer)
+    outcome::conclude(submitter, result, wall, workload, observer)
 }
 
 /// Starts the threads of a run, lets `body` submit on the calling thread, and ends them; their counts go to the submitter.

@@ -1,6 +1,6 @@
 //! What a run on threads has to tell: its report, or the error that ended it.
 
-use super::core::{Core, Failure};
+use super::core::Failure;
 use super::stats::Stats;
 use super::submit::Submitter;
 use super::{Kernels, host_cpus};
@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 
 /// Puts a finished run together.
 pub(super) fn conclude<K: Kernels, O: Observer>(
-    core: &Core<'_, K>,
     mut submitter: Submitter<'_, '_, K>,
     result: Result<(), RunError>,
     wall: u64,
@@ -33,18 +32,18 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         }
         return Err(error);
     }
-    if let Some(failure) = failure(core, &submitter) {
+    if let Some(failure) = failure(&submitter) {
         return Err(failure);
     }
     let n_tasks = submitter.orchestrator.next_task().0;
-    let is_complete = submitter.stuck_on.is_none() && core.window.is_empty();
-    let deadlock = if is_complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
+    let is_complete = submitter.stuck_on.is_none() && submitter.core.window.is_empty();
+    let deadlock = if is_complete { None } else { Some(stuck(&mut submitter, workload)?) };
     let mut rows = std::mem::take(&mut submitter.hands.stats.rows);
     rows.sort_by_key(|row| (row.start, row.task, row.block, row.worker));
     for row in &rows {
         observer.block(row, submitter.orchestrator.source().symbols());
     }
-    let mut report = report(core, &submitter, n_tasks, wall, workload.name(), deadlock);
+    let mut report = report(&submitter, n_tasks, wall, workload.name(), deadlock);
     let n_controls = workload.controls()?.len();
     if n_controls > 0 {
         let what = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
@@ -56,14 +55,9 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
 }
 
 /// The first kernel that failed, as an error.
-pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    let failure = core.failure.lock().expect("nobody panics with it");
+pub(super) fn failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    let failure = submitter.core.failure.lock().expect("nobody panics with it");
     failure.as_ref().map(|failure| RunError::Kernel(blame(failure, &submitter.orchestrator)))
-}
-
-/// As [`failure`], while the run goes on.
-pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    failure(submitter.core, submitter)
 }
 
 fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {
@@ -74,11 +68,8 @@ fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {
     format!("task {task} `{name}`, kernel `{kernel}`: {message}")
 }
 
-fn stuck<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &mut Submitter<'_, '_, K>,
-    workload: &dyn Workload,
-) -> Result<Deadlock, RunError> {
+fn stuck<K: Kernels>(submitter: &mut Submitter<'_, '_, K>, workload: &dyn Workload) -> Result<Deadlock, RunError> {
+    let core = submitter.core;
     let mut deadlock = explain(&Scene {
         window: &core.window,
         orchestrator: &submitter.orchestrator,
@@ -95,14 +86,13 @@ fn stuck<K: Kernels>(
 }
 
 fn report<K: Kernels>(
-    core: &Core<'_, K>,
     submitter: &Submitter<'_, '_, K>,
     tasks: u64,
     wall: u64,
     workload: String,
     deadlock: Option<Deadlock>,
 ) -> Report {
-    let (machine, stats) = (core.machine, &submitter.hands.stats);
+    let (machine, stats) = (submitter.core.machine, &submitter.hands.stats);
     let ended = stats.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,
@@ -139,7 +129,7 @@ fn report<K: Kernels>(
         verdict: String::new(),
         path: None,
         what_if: Vec::new(),
-        threads: Some(threads(core, submitter, tasks, wall)),
+        threads: Some(threads(submitter, tasks, wall)),
     }
 }
 
@@ -155,13 +145,8 @@ fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
     machine.workers.kinds().zip(&stats.workers).enumerate().map(report).collect()
 }
 
-fn threads<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &Submitter<'_, '_, K>,
-    tasks: u64,
-    wall_ns: u64,
-) -> ThreadsReport {
-    let stats = &submitter.hands.stats;
+fn threads<K: Kernels>(submitter: &Submitter<'_, '_, K>, tasks: u64, wall_ns: u64) -> ThreadsReport {
+    let (core, stats) = (submitter.core, &submitter.hands.stats);
     ThreadsReport {
         mode: "free".into(),
         host_cpus: host_cpus() as u64,
