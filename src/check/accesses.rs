@@ -230,7 +230,6 @@ pub fn shared(a: &Region, b: &Region) -> Option<Span> {
 mod tests {
     use super::*;
 
-    /// Writer and readers of every byte, kept both ways.
     #[test]
     fn every_byte_knows_its_last_writer_and_the_readers_since() {
         let mut seed = 1_u64;

@@ -153,7 +153,7 @@ impl Read for Members {
     }
 }
 
-/// What stands behind gzip data is none.
+/// Behind gzip data stands something that is not gzip.
 #[derive(thiserror::Error, Debug)]
 #[error("there are bytes behind the end of the gzip data that are not gzip; cut them off")]
 struct Trailing;
