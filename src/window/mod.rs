@@ -324,6 +324,7 @@ impl<S: Sharing> Window<S> {
         let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `hang`.
         while index < CLOSED {
             let entry = &self.entries[index as usize];
+            // Ordering: Relaxed; what the head leads to was published with it.
             visit(entry.consumer.load(Relaxed));
             index = entry.next.load(Relaxed);
         }
@@ -339,6 +340,7 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn each_producer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
         let task = self.slot(slot);
+        // Ordering: Relaxed throughout; the orchestrator's own.
         let first = task.deps_first.load(Relaxed);
         for nth in 0..task.deps_linked.load(Relaxed) {
             visit(self.entries[self.entry_index(slot, first, nth) as usize].producer.load(Relaxed));
@@ -408,6 +410,7 @@ impl<S: Sharing> Window<S> {
                 left = left.checked_sub(1).expect(CIRCLE);
             }
             let entry = &self.entries[index as usize];
+            // Ordering: Relaxed; the swap has made visible what the head leads to.
             let consumer = entry.consumer.load(Relaxed);
             // Read before the consumer is released: it may run, retire and give the entry away at once.
             index = entry.next.load(Relaxed);
@@ -418,6 +421,7 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
+        // Ordering: Relaxed; the entries of the task itself were written before it was published.
         let mut left = slot.deps_linked.load(Relaxed);
         if left > 0 {
             assert!(!S::SHARED || left <= self.deps, "{TOO_MANY}");

@@ -195,6 +195,8 @@ impl<S: Sharing> Slot<S> {
     }
 }
 
+// Ordering: Relaxed throughout. What is written before the task is published becomes visible with that: its Release pairs with the
+// Acquire of whoever takes the task. What changes afterwards is for one thread, or says otherwise.
 impl<S: Sharing> Description<S> {
     /// Type of the task.
     #[inline]
@@ -216,7 +218,6 @@ impl<S: Sharing> Description<S> {
     }
 
     /// Fills in a task before it is published; `class` is a number of the engine's own, below 8.
-    // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
     #[inline(always)]
     pub fn describe(&self, task: &Submit, kind: TaskType, cost: Cost, class: u32) {
         let mut what = (kind as u32 | class << 7) << flag::BITS;

@@ -205,7 +205,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     fn run_block(&mut self, slot_ref: SlotRef, index: u32, spans: &[Span]) -> Result<(), KernelError> {
         let core = self.core;
         let slot = core.window.slot(slot_ref);
-        let (task, kernel) = (slot.task(), slot.job.kernel.load(Relaxed));
+        let (task, kernel) = (slot.task(), slot.job.kernel.load(Relaxed)); // Ordering: published with the task.
         let cycles = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
         let call = Call { task, slot: slot_ref, block: index, kernel: symbol(kernel), cycles };
         let sampled = (task.0.is_multiple_of(SAMPLED) && index == 0).then(|| self.started(slot_ref));
@@ -254,7 +254,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
                 block: index,
                 worker: WorkerId(span.worker),
                 submit: 0,
-                ready: moment.ready.load(Relaxed),
+                ready: moment.ready.load(Relaxed), // Ordering: published with the task.
                 start: span.start,
                 end: span.end,
                 name: symbol(slot.job.name()),
