@@ -57,9 +57,9 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     refuse_wrong_for_all(&rows)?;
     let comparison = Comparison::new(workload.name(), &machine, rows);
     let written = [
-        write(json, &args.json, |output| write_pretty(&comparison, BufWriter::new(output)))?,
-        write(csv, &args.csv, |output| comparison.write_csv(output))?,
-        write(html, &args.html, |output| write_comparison(&comparison, output))?,
+        write(json, |writer| write_pretty(&comparison, writer))?,
+        write(csv, |writer| comparison.write_csv(writer))?,
+        write(html, |writer| write_comparison(&comparison, writer))?,
     ];
     for output in written.into_iter().flatten() {
         unless_pipe_closed(output.commit())?;
@@ -147,11 +147,9 @@ fn refuse_wrong_for_all(rows: &[Row]) -> Result<(), Failure> {
 /// Fills an output that was asked for.
 fn write(
     output: Option<Output>,
-    path: &Option<String>,
-    fill: impl FnOnce(&mut Output) -> io::Result<()>,
+    content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
 ) -> Result<Option<Output>, Failure> {
     let Some(mut output) = output else { return Ok(None) };
-    let written = fill(&mut output).map_err(|source| Output::error(path.as_deref().unwrap_or("-"), source));
-    unless_pipe_closed(written)?;
+    unless_pipe_closed(output.fill(content))?;
     Ok(Some(output))
 }
