@@ -243,14 +243,7 @@ fn report<P: Policy, O: Observer>(
     let mut scheduler = sim.jobs.report;
     let all = u64::from(scheduler.threads).saturating_mul(sim.now);
     scheduler.idle = all.saturating_sub(scheduler.admit + scheduler.complete + scheduler.dispatch);
-    let moved = sim.orchestrator.moved().iter();
-    let mut notes: Vec<_> =
-        moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
-    notes.append(&mut sim.notes);
-    notes.extend(sim.family.note());
-    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
-    let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
-    notes.extend(halt);
+    let notes = notes(&mut sim);
     Report {
         format: "ptosim-result".into(),
         version: 1,
@@ -280,6 +273,17 @@ fn report<P: Policy, O: Observer>(
         verdict: String::new(),
         threads: None,
     }
+}
+
+/// What the reader of a report should know.
+fn notes<P: Policy, O: Observer>(sim: &mut Sim<'_, P, O, General>) -> Vec<String> {
+    let mut notes: Vec<_> = sim.orchestrator.notes().collect();
+    notes.append(&mut sim.notes);
+    notes.extend(sim.family.note());
+    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
+    let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
+    notes.extend(halt);
+    notes
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.

@@ -99,8 +99,6 @@ fn report<K: Kernels>(
         None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
         None => Outcome::Completed,
     };
-    let moved = submitter.orchestrator.moved().iter();
-    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     let makespan = stats.makespan;
     Report {
         format: "ptosim-result".into(),
@@ -124,7 +122,7 @@ fn report<K: Kernels>(
         latency: BTreeMap::new(),
         kernels: kernel_list(&stats.kernels, submitter.orchestrator.source().symbols()),
         deadlock,
-        notes,
+        notes: submitter.orchestrator.notes().collect(),
         policy_report: serde_json::Value::Object(serde_json::Map::new()),
         verdict: String::new(),
         path: None,
