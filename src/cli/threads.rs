@@ -67,7 +67,7 @@ enum Kernel {
 }
 
 impl ThreadArgs {
-    /// What does not go together.
+    /// Refuses options that do not go together.
     pub fn check(&self, on_threads: bool, executes: bool) -> Result<(), Failure> {
         if executes && (self.mode != Mode::Free || self.kernel != Kernel::Noop) {
             return Err(Failure::Usage(

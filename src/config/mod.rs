@@ -12,6 +12,7 @@ mod validate;
 
 pub use builtin::{BUILTINS, Builtin};
 pub use bytes::{format_bytes, parse_bytes};
+pub(crate) use load::line_of;
 pub use machine::{
     ConfigError, FanoutOrder, Hazards, Limits, Machine, OnReadyFull, OrchestratorCosts, Rules, SchedulerCosts,
     ScopeHold, Wake, WorkerCosts, Workers,

@@ -11,4 +11,5 @@ mod table;
 pub use costs::Costs;
 pub use expr::Expr;
 pub use msprof::from_msprof;
+pub(crate) use table::task_type;
 pub use table::{Combine, Model, Roofline, Rule, Table};

@@ -200,7 +200,7 @@ impl Entry {
         if self.patterns.is_empty() || self.patterns.iter().any(String::is_empty) {
             return Err("match needs at least one word, and no empty one; \"*\" matches every kernel".into());
         }
-        let worker = self.worker.as_deref().map(worker).transpose()?;
+        let worker = self.worker.as_deref().map(task_type).transpose()?;
         let patterns = self.patterns.iter().map(|pattern| pattern.to_ascii_lowercase()).collect();
         let defaults = self.defaults.iter().map(|(name, &value)| (name.clone(), i128::from(value))).collect();
         Ok(Rule { patterns, worker, model: self.model()?, defaults })
@@ -239,7 +239,11 @@ fn rated(text: Option<String>, rate: Option<f64>, name: &str) -> Result<Option<(
     }
 }
 
-fn worker(name: &str) -> Result<TaskType, String> {
+/// The task type of this name, as files write it.
+///
+/// # Errors
+/// When there is none, with the nearest one.
+pub(crate) fn task_type(name: &str) -> Result<TaskType, String> {
     TaskType::parse(name).ok_or_else(|| {
         format!("unknown worker type \"{name}\"; {}", suggestion(name, TaskType::ALL.map(TaskType::name)))
     })

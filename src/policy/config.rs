@@ -4,8 +4,7 @@
 
 use super::settings::{self, Field, Kind};
 use super::{Name, bmf, cyber, orleans, ray};
-use crate::config::{ConfigError, Machine};
-use crate::nearest::nearest;
+use crate::config::{ConfigError, Machine, line_of};
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::Path;
@@ -122,8 +121,7 @@ impl Config {
         }
         settings::check(&document, TABLES, origin)?;
         let Plain { mut bmf, ray } = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text[..offset].matches('\n').count() + 1;
+            let line = line_of(text, error.span().map_or(0, |span| span.start));
             let told = explain_value(text, error.span(), error.message()).unwrap_or_else(|| explain(error.message()));
             ConfigError::Setting(format!("{origin}:{line}: {told}"))
         })?;
@@ -211,10 +209,7 @@ fn explain(message: &str) -> String {
         return message.trim().replace('\n', " ");
     };
     let known: Vec<&str> = words.skip(1).step_by(2).collect();
-    match nearest(key, known.iter().copied()) {
-        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
-    }
+    settings::unknown_field(key, &known)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! TOML files and Apollo's text-proto files give the same [`Node`]s. [`check`] names every mistake with file, line, value
 //! and remedy, and hands on plain JSON, from which the configuration types are filled.
 
-use crate::config::{ConfigError, MOST_WORKERS};
+use crate::config::{ConfigError, MOST_WORKERS, line_of};
 use crate::nearest::nearest;
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
@@ -80,10 +80,6 @@ pub fn from_toml(text: &str, origin: &str) -> Result<Node, ConfigError> {
     Ok(Node { line: 1, tree: table(text, document.get_ref(), origin)? })
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset.min(text.len())].matches('\n').count() + 1
-}
-
 fn table(text: &str, table: &DeTable<'_>, origin: &str) -> Result<Tree, ConfigError> {
     let mut fields = Vec::new();
     for (key, value) in table {
@@ -148,7 +144,8 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
     let mut object = Map::new();
     for (key, value) in entries {
         let Some(field) = fields.iter().find(|field| field.name == key) else {
-            return Err((value.line, unknown(key, fields)));
+            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            return Err((value.line, unknown_field(key, &known)));
         };
         let found = field_value(field, value)?;
         match (object.get_mut(key), found) {
@@ -160,11 +157,11 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
     Ok(Value::Object(object))
 }
 
-fn unknown(key: &str, fields: &[Field]) -> String {
-    let names = || fields.iter().map(|field| field.name);
-    match nearest(key, names()) {
-        Some(known) => format!("unknown field `{key}`; did you mean `{known}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", names().collect::<Vec<_>>().join(", ")),
+/// The message of a field that a table does not have.
+pub(super) fn unknown_field(key: &str, known: &[&str]) -> String {
+    match nearest(key, known.iter().copied()) {
+        Some(near) => format!("unknown field `{key}`; did you mean `{near}`?"),
+        None => format!("unknown field `{key}`; the fields are {}", known.join(", ")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run on threads has to tell: its report, or the error that ended it.
 
-use super::core::{Core, Failure};
+use super::core::Failure;
 use super::stats::Stats;
 use super::submit::Submitter;
 use super::{Kernels, host_cpus};
@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 
 /// Puts a finished run together.
 pub(super) fn conclude<K: Kernels, O: Observer>(
-    core: &Core<'_, K>,
     mut submitter: Submitter<'_, '_, K>,
     result: Result<(), RunError>,
     wall: u64,
@@ -32,20 +31,19 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
         }
         return Err(error);
     }
-    if let Some(failure) = failure(core, &submitter) {
+    if let Some(failure) = failure(&submitter) {
         return Err(failure);
     }
     let n_tasks = submitter.orchestrator.next_task().0;
-    let is_retired = |ring| core.window.ring(ring).retired() == core.window.ring(ring).submitted();
-    let complete = submitter.stuck_on.is_none() && (0..core.window.n_rings()).all(is_retired);
-    let deadlock = if complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
+    let is_complete = submitter.stuck_on.is_none() && submitter.core.window.is_empty();
+    let deadlock = if is_complete { None } else { Some(stuck(&mut submitter, workload)?) };
     let mut rows = std::mem::take(&mut submitter.hands.stats.rows);
     rows.sort_by_key(|row| (row.start, row.task, row.block, row.worker));
     for row in &rows {
         observer.block(row, submitter.orchestrator.source().symbols());
     }
-    let mut report = report(core, &submitter, n_tasks, wall, workload.name(), deadlock);
-    report.notes.extend(without_effect(workload, core.machine)?);
+    let mut report = report(&submitter, n_tasks, wall, workload.name(), deadlock);
+    report.notes.extend(without_effect(workload, submitter.core.machine)?);
     Ok(report)
 }
 
@@ -67,14 +65,9 @@ fn without_effect(workload: &dyn Workload, machine: &Machine) -> Result<Vec<Stri
 }
 
 /// The first kernel that failed, as an error.
-pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    let failure = core.failure.lock().expect("nobody panics with it");
+pub(super) fn failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    let failure = submitter.core.failure.lock().expect("nobody panics with it");
     failure.as_ref().map(|failure| RunError::Kernel(blame(failure, submitter)))
-}
-
-/// As [`failure`], while the run goes on.
-pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    failure(submitter.core, submitter)
 }
 
 fn blame<K: Kernels>(failure: &Failure, submitter: &Submitter<'_, '_, K>) -> String {
@@ -86,11 +79,8 @@ fn blame<K: Kernels>(failure: &Failure, submitter: &Submitter<'_, '_, K>) -> Str
     format!("{place}task {task} `{name}`, kernel `{kernel}`: {message}")
 }
 
-fn stuck<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &mut Submitter<'_, '_, K>,
-    workload: &dyn Workload,
-) -> Result<Deadlock, RunError> {
+fn stuck<K: Kernels>(submitter: &mut Submitter<'_, '_, K>, workload: &dyn Workload) -> Result<Deadlock, RunError> {
+    let core = submitter.core;
     let mut deadlock = explain(&Scene {
         window: &core.window,
         orchestrator: &submitter.orchestrator,
@@ -107,22 +97,19 @@ fn stuck<K: Kernels>(
 }
 
 fn report<K: Kernels>(
-    core: &Core<'_, K>,
     submitter: &Submitter<'_, '_, K>,
     tasks: u64,
     wall: u64,
     workload: String,
     deadlock: Option<Deadlock>,
 ) -> Report {
-    let (machine, stats) = (core.machine, &submitter.hands.stats);
+    let (machine, stats) = (submitter.core.machine, &submitter.hands.stats);
     let ended = stats.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,
         None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
         None => Outcome::Completed,
     };
-    let moved = submitter.orchestrator.moved().iter();
-    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     let makespan = stats.makespan;
     Report {
         format: "ptosim-result".into(),
@@ -146,18 +133,17 @@ fn report<K: Kernels>(
         latency: BTreeMap::new(),
         kernels: kernel_list(&stats.kernels, submitter.orchestrator.source().symbols()),
         deadlock,
-        notes,
+        notes: submitter.orchestrator.notes().collect(),
         policy_report: serde_json::Value::Object(serde_json::Map::new()),
         verdict: String::new(),
         path: None,
         what_if: Vec::new(),
-        threads: Some(threads(core, submitter, tasks, wall)),
+        threads: Some(threads(submitter, tasks, wall)),
     }
 }
 
 /// Busy cycles are exact; what an idle worker waited for is not known where the host decides.
 fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
     let report = |(id, (kind, &(blocks, busy))): (usize, (WorkerType, &(u64, u64)))| WorkerReport {
         id: WorkerId(id as u32),
         kind,
@@ -165,16 +151,11 @@ fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
         busy,
         accounts: Accounts { busy, ..Accounts::default() },
     };
-    kinds.zip(&stats.workers).enumerate().map(report).collect()
+    machine.workers.kinds().zip(&stats.workers).enumerate().map(report).collect()
 }
 
-fn threads<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &Submitter<'_, '_, K>,
-    tasks: u64,
-    wall_ns: u64,
-) -> ThreadsReport {
-    let stats = &submitter.hands.stats;
+fn threads<K: Kernels>(submitter: &Submitter<'_, '_, K>, tasks: u64, wall_ns: u64) -> ThreadsReport {
+    let (core, stats) = (submitter.core, &submitter.hands.stats);
     ThreadsReport {
         mode: "free".into(),
         host_cpus: host_cpus() as u64,

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::id::{Symbol, TaskType};
-use crate::nearest::suggestion;
+use crate::kernel::task_type;
 use crate::workload::{Cost, Submit, Symbols, WorkloadError};
 use serde::Deserialize;
 
@@ -55,9 +55,7 @@ impl TryFrom<String> for Worker {
     type Error = String;
 
     fn try_from(name: String) -> Result<Worker, String> {
-        TaskType::parse(&name).map(Worker).ok_or_else(|| {
-            format!("unknown worker type \"{name}\"; {}", suggestion(&name, TaskType::ALL.map(TaskType::name)))
-        })
+        task_type(&name).map(Worker)
     }
 }
 
