@@ -3,7 +3,7 @@
 # compiles only the files that are modelled. Arguments go to the test program: `scripts/loom.sh linking`.
 #
 # Documented mutations that must fail, each made in a copy by `scripts/loom.sh --mutate`, which ends well if models find both:
-# in src/window/links.rs, `link`, the exchange with `Relaxed` instead of `Release`; in src/engine/threads/ring.rs, `follow`, the same.
+# in src/window/links.rs, `hang`, the exchange with `Relaxed` instead of `Release`; in src/engine/threads/ring.rs, `follow`, the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

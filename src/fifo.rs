@@ -78,15 +78,12 @@ impl<T: Copy + Default> Fifo<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
     use std::collections::VecDeque;
 
     #[test]
     fn what_goes_in_comes_out_in_order_over_many_rounds_and_sizes() {
-        let mut seed = 3_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(3);
         for most in [1, 2, 15, 16, 17, 100] {
             let (mut fifo, mut model) = (Fifo::default(), VecDeque::new());
             for value in 0..20_000_u64 {

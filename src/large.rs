@@ -63,14 +63,14 @@ pub(crate) fn extend_expecting<T>(
     list.extend(values);
 }
 
-/// An empty list with room for so many values.
+/// An empty list with room for `count` values.
 pub(crate) fn with_capacity<T>(count: usize) -> Vec<T> {
     let mut list = Vec::new();
     reserve(&mut list, count);
     list
 }
 
-/// So many zeros.
+/// A list of `count` zeros.
 pub(crate) fn zeroed<T: FromZeros>(count: usize) -> Vec<T> {
     let mut list = T::new_vec_zeroed(filling_pages::<T>(count)).expect("there is memory for a list of every task");
     prefer_large_pages(&mut list);

@@ -2,6 +2,8 @@
 //!
 //! The modules stand in the order in which a task walks through them.
 
+#[cfg(test)]
+mod dice;
 mod fifo;
 pub mod id;
 pub mod large;

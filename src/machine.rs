@@ -197,14 +197,11 @@ impl Floor {
             clusters: config.clusters,
             n_cubes: config.count(WorkerType::Cube),
         };
-        for kind in WorkerType::ALL {
-            for _ in 0..config.count(kind) {
-                let id = floor.workers.len() as u32;
-                let block = Block { crew: Crew::one(id), ..Block::default() };
-                floor.workers.push(Worker { kind, clock: 0, is_free: true, block });
-                floor.free[kind as usize].insert(Entry::new(0, id));
-                floor.free[kind as usize].count += 1;
-            }
+        for (id, kind) in (0..).zip(config.kinds()) {
+            let block = Block { crew: Crew::one(id), ..Block::default() };
+            floor.workers.push(Worker { kind, clock: 0, is_free: true, block });
+            floor.free[kind as usize].insert(Entry::new(0, id));
+            floor.free[kind as usize].count += 1;
         }
         floor
     }
@@ -449,14 +446,11 @@ pub fn own_type(kind: TaskType) -> Option<WorkerType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
 
     #[test]
     fn the_free_worker_with_the_smallest_clock_is_taken_however_often_workers_come_back() {
-        let mut seed = 5_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(5);
         for n_workers in [1, 2, 3, 24] {
             let mut floor = Floor::new(&Workers { cube: n_workers, ..Workers::default() });
             for _ in 0..20_000 {

@@ -15,11 +15,11 @@ pub use loom::thread::{Thread, current, park};
 #[cfg(not(loom))]
 pub use std::thread::{Thread, current, park};
 
-/// What all zeros is a valid value of. Models under loom cannot use zeroed memory and take the default instead.
+/// A type of which all zeros is a valid value. Models under loom cannot use zeroed memory and take the default instead.
 #[cfg(not(loom))]
 pub use zerocopy::FromZeros as Zeroed;
 
-/// What all zeros is a valid value of. Models under loom cannot use zeroed memory and take the default instead.
+/// A type of which all zeros is a valid value. Models under loom cannot use zeroed memory and take the default instead.
 #[cfg(loom)]
 pub trait Zeroed: Default {}
 #[cfg(loom)]

@@ -229,15 +229,11 @@ pub fn shared(a: &Region, b: &Region) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
 
-    /// Writer and readers of every byte, kept both ways.
     #[test]
     fn every_byte_knows_its_last_writer_and_the_readers_since() {
-        let mut seed = 1_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(1);
         for size in [8_u64, 300] {
             let mut accesses = Accesses::default();
             let mut bytes: Vec<(Option<u64>, Vec<u64>)> = vec![(None, Vec::new()); size as usize];

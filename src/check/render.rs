@@ -4,7 +4,7 @@ use super::fact::{Kind, Level};
 use super::{Checked, Finding};
 use crate::config::Hazards;
 use crate::id::TaskId;
-use crate::report::{count, group, plain};
+use crate::report::{count, group, plain, write_pretty};
 use crate::workload::Workload;
 use owo_colors::OwoColorize;
 use serde::{Serialize, Serializer};
@@ -45,7 +45,7 @@ pub fn render(checked: &Checked, limit: usize) -> String {
 ///
 /// # Errors
 /// When they cannot be written.
-pub fn write_json(checked: &Checked, limit: usize, mut writer: impl Write) -> io::Result<()> {
+pub fn write_json(checked: &Checked, limit: usize, writer: impl Write) -> io::Result<()> {
     let mut counts = BTreeMap::new();
     checked.facts.iter().for_each(|fact| *counts.entry(fact.kind()).or_default() += 1);
     let document = Document {
@@ -63,9 +63,7 @@ pub fn write_json(checked: &Checked, limit: usize, mut writer: impl Write) -> io
         races_end: checked.races_end,
         findings: Findings { checked, limit },
     };
-    serde_json::to_writer_pretty(&mut writer, &document)?;
-    writer.write_all(b"\n")?;
-    writer.flush()
+    write_pretty(&document, writer)
 }
 
 /// A check as it stands in a file.

@@ -2,9 +2,8 @@
 
 use super::files::Files;
 use super::{Ending, Failure, ImportArgs, MachineArgs, print};
-use ptosim::check::{self, Checked, Level};
+use ptosim::check::{self, Level};
 use ptosim::report::Output;
-use std::io::BufWriter;
 
 /// Findings of one kind that the text shows.
 const SHOWN: usize = 10;
@@ -44,18 +43,12 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let workload = args.import.open(&args.workload, &machine)?;
     let output = args.json.as_deref().map(Output::open).transpose()?;
     let checked = check::check(workload.as_ref(), &machine)?;
-    if let Some(output) = output {
-        write(&checked, args, output)?;
+    if let Some(mut output) = output {
+        output.fill(|writer| check::write_json(&checked, args.limit.unwrap_or(usize::MAX), writer))?;
+        output.commit()?;
     }
     if args.json.as_deref() != Some("-") {
         print(&check::render(&checked, args.limit.unwrap_or(SHOWN)))?;
     }
     Ok(if checked.count(Level::Error) == 0 { Ending::Good } else { Ending::Bad })
-}
-
-fn write(checked: &Checked, args: &Args, mut output: Output) -> Result<(), Failure> {
-    let path = args.json.as_deref().unwrap_or_default();
-    check::write_json(checked, args.limit.unwrap_or(usize::MAX), BufWriter::new(&mut output))
-        .map_err(|source| Output::error(path, source))?;
-    Ok(output.commit()?)
 }

@@ -6,10 +6,10 @@ use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyConfigArgs, print};
 use ptosim::config::{ConfigError, Machine};
 use ptosim::engine::{self, RunError};
 use ptosim::policy::{Choice, Name};
-use ptosim::report::{Comparison, Output, Row, write_comparison};
+use ptosim::report::{Comparison, Output, Row, write_comparison, write_pretty};
 use ptosim::workload::{Program, Workload, WorkloadError};
 use rayon::prelude::*;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 /// Run a workload under several policies and show the results side by side
@@ -56,16 +56,10 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let rows: Vec<Row> = rows.into_iter().collect::<Result<_, _>>()?;
     refuse_wrong_for_all(&rows)?;
     let comparison = Comparison::new(workload.name(), &machine, rows);
-    let write_json = |output: &mut Output| {
-        let mut writer = BufWriter::new(output);
-        serde_json::to_writer_pretty(&mut writer, &comparison)?;
-        writer.write_all(b"\n")?;
-        writer.flush()
-    };
     let written = [
-        write(json, &args.json, write_json)?,
-        write(csv, &args.csv, |output| comparison.write_csv(output))?,
-        write(html, &args.html, |output| write_comparison(&comparison, output))?,
+        write(json, |writer| write_pretty(&comparison, writer))?,
+        write(csv, |writer| comparison.write_csv(writer))?,
+        write(html, |writer| write_comparison(&comparison, writer))?,
     ];
     for output in written.into_iter().flatten() {
         unless_pipe_closed(output.commit())?;
@@ -153,11 +147,9 @@ fn refuse_wrong_for_all(rows: &[Row]) -> Result<(), Failure> {
 /// Fills an output that was asked for.
 fn write(
     output: Option<Output>,
-    path: &Option<String>,
-    fill: impl FnOnce(&mut Output) -> io::Result<()>,
+    content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
 ) -> Result<Option<Output>, Failure> {
     let Some(mut output) = output else { return Ok(None) };
-    let written = fill(&mut output).map_err(|source| Output::error(path.as_deref().unwrap_or("-"), source));
-    unless_pipe_closed(written)?;
+    unless_pipe_closed(output.fill(content))?;
     Ok(Some(output))
 }

@@ -11,7 +11,7 @@ use ptosim::graph::Graph;
 use ptosim::report::{Output, columns};
 use ptosim::workload::binary::write_binary;
 use ptosim::workload::import::formats;
-use ptosim::workload::{Program, WriteError, write_trace};
+use ptosim::workload::{Program, Workload, WriteError, write_trace};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let (spec, workload) = (workload, args.import.open(workload, &machine)?);
     let mut lines = workload.notes();
     match form {
-        Form::Native => write(output, |file| own(write_trace(workload.as_ref(), file), output))?.commit()?,
+        Form::Native => write_native(workload.as_ref(), output)?,
         Form::Binary => write(output, |file| own(write_binary(workload.as_ref(), file), output))?.commit()?,
         Form::Other(target) if target.files.len() > 1 && output == Path::new("-") => {
             let name = target.name;
@@ -204,6 +204,11 @@ impl Drop for Folder {
         // What has something in it stays.
         self.made.iter().for_each(|path| drop(fs::remove_dir(path)));
     }
+}
+
+/// Writes a workload as a trace of ours, compressed if the name says so.
+pub fn write_native(workload: &dyn Workload, output: &Path) -> Result<(), Failure> {
+    Ok(write(output, |file| own(write_trace(workload, file), output))?.commit()?)
 }
 
 /// Writes a file, compressed if its name says so, that is still to be put into place.

@@ -1,7 +1,9 @@
 //! `ptosim device`, `submit` and `inspect`: one window, two processes, and a look at it.
 
+use super::threads::executors;
 use super::{Ending, Failure, MachineArgs, print};
 use ptosim::engine::threads::mapped::{self, DeviceOptions};
+use ptosim::report::count;
 use ptosim::workload;
 use std::path::PathBuf;
 
@@ -17,8 +19,8 @@ pub struct DeviceArgs {
     window_file: PathBuf,
     #[command(flatten)]
     machine: MachineArgs,
-    /// Threads that run blocks
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Threads that run blocks, as many as there are workers at most, and 47
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = executors)]
     executors: Option<usize>,
     /// Kernels spin for their cycles instead of doing nothing
     #[arg(long)]
@@ -65,6 +67,10 @@ pub fn submit(args: &SubmitArgs) -> Result<Ending, Failure> {
     let workload = workload::open(&args.workload)?;
     let submitted = mapped::submit(&args.window_file, workload.as_ref(), &machine)?;
     print(&format!("submitted {} tasks, {} edges; all consumed\n", submitted.tasks, submitted.edges))?;
+    if let n_controls @ 1.. = workload.controls()?.len() {
+        let commands = count(n_controls as u64, "timed command");
+        print(&format!("note: {commands} of the program had no effect: a device follows none\n"))?;
+    }
     Ok(Ending::Good)
 }
 

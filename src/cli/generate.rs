@@ -1,13 +1,10 @@
 //! `ptosim gen`: generated workloads as trace files, and the list of generators.
 
+use super::convert::write_native;
 use super::{Ending, Failure, print};
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use ptosim::report::{Output, columns};
+use ptosim::report::columns;
 use ptosim::workload::generate::{Generator, catalogue, generator};
-use ptosim::workload::{Workload, WriteError, write_trace};
 use std::fmt::Write;
-use std::io;
 use std::path::Path;
 
 /// Write a generated workload as a trace, or list the generators
@@ -35,7 +32,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Ending, Failure> {
     match &args.name {
-        Some(name) if !args.list => write(&spec(name, &args.parameters), &args.output)?,
+        Some(name) if !args.list => {
+            let workload = generator(&spec(name, &args.parameters))?;
+            write_native(workload.as_ref(), Path::new(&args.output))?;
+        }
         name => print(&list(name.as_deref())?)?,
     }
     Ok(Ending::Good)
@@ -65,25 +65,4 @@ fn list(name: Option<&str>) -> Result<String, Failure> {
         let _ = writeln!(text, "{}", columns(&[], &rows));
     }
     Ok(text)
-}
-
-fn write(spec: &str, path: &str) -> Result<(), Failure> {
-    let workload = generator(spec)?;
-    let mut output = Output::open(path)?;
-    let failed = |source| Failure::from(Output::error(path, source));
-    if Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
-        let mut encoder = GzEncoder::new(&mut output, Compression::default());
-        trace(workload.as_ref(), &mut encoder, path)?;
-        encoder.finish().map_err(failed)?;
-    } else {
-        trace(workload.as_ref(), &mut output, path)?;
-    }
-    output.commit().map_err(Failure::from)
-}
-
-fn trace(workload: &dyn Workload, output: &mut dyn io::Write, path: &str) -> Result<(), Failure> {
-    write_trace(workload, output).map(drop).map_err(|error| match error {
-        WriteError::Workload(error) => error.into(),
-        WriteError::Output(source) => Output::error(path, source).into(),
-    })
 }

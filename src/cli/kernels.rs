@@ -49,7 +49,7 @@ impl Import {
         read.writes("--output", Some(&self.output)).check()?;
         let table = from_msprof(&self.input, machine.clock_mhz as f64)?;
         let mut output = Output::open(&self.output)?;
-        output.write_all(table.as_bytes()).map_err(|source| Output::error(&self.output, source))?;
+        output.fill(|writer| writer.write_all(table.as_bytes()))?;
         Ok(output.commit()?)
     }
 }

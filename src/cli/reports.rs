@@ -41,6 +41,11 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// Whether the critical path is to be written by itself.
+    pub fn wants_path(&self) -> bool {
+        self.critical_path.is_some()
+    }
+
     /// The files asked for, with the options that name them.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [

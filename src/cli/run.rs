@@ -80,6 +80,9 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let (mut report, names) = simulate(args, workload.as_ref(), &machine, &choice, &mut outputs)?;
     if args.reports.what_if {
         report.what_if = what_if(&report, |other| engine::simulate_with(workload.as_ref(), other, &choice, &mut ()))?;
+        if report.what_if.is_empty() {
+            report.notes.push("--what-if: the configuration of the policy allows none of the changes".into());
+        }
     }
     outputs.commit(args, &report, &names)?;
     args.tell(&report)
@@ -100,6 +103,11 @@ fn simulate(
     let names = outputs.reports.complete(&mut report);
     report.notes.extend(workload.notes());
     report.notes.extend(machine.notes());
+    if args.reports.wants_path() && args.is_free() {
+        report.notes.push(
+            "--critical-path: free threads observe no path in cycles, so that only the static one is written".into(),
+        );
+    }
     report.verdict = verdict(&report);
     Ok((report, names))
 }
@@ -112,13 +120,18 @@ impl Args {
                 "--progress-cycles counts virtual cycles; on threads use --progress-seconds".into(),
             ));
         }
-        if self.reports.what_if && self.engine != Engine::Virtual && self.threads.is_free() {
+        if self.reports.what_if && self.is_free() {
             return Err(Failure::Usage(
                 "--what-if compares virtual cycles, which free threads do not have; use --engine virtual or --mode deterministic"
                     .into(),
             ));
         }
         self.reports.check()
+    }
+
+    /// Whether the host decides what runs when, so that nothing is known in cycles.
+    fn is_free(&self) -> bool {
+        self.engine != Engine::Virtual && self.threads.is_free()
     }
 
     /// Refuses to write what is read, and to write anything twice.

@@ -5,7 +5,7 @@ use super::{Ending, Failure, ImportArgs, MachineArgs, PolicyArgs, percent, print
 use indicatif::{ProgressBar, ProgressStyle};
 use ptosim::report::Output;
 use ptosim::size::{self, Request, Sizing};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,11 +61,13 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
     let request = Request { choice: &choice, within: args.within, stop: &stop, progress: &progress };
     let sizing = size::size(workload.as_ref(), &machine, &request)?;
     bar.finish_and_clear();
-    if let Some(output) = svg {
-        write(output, args.svg.as_deref(), |writer| writer.write_all(size::svg(&sizing).as_bytes()))?;
+    if let Some(mut output) = svg {
+        output.fill(|writer| writer.write_all(size::svg(&sizing).as_bytes()))?;
+        output.commit()?;
     }
-    if let Some(output) = json {
-        write(output, args.json.as_deref(), |writer| size::write_json(&sizing, writer))?;
+    if let Some(mut output) = json {
+        output.fill(|writer| size::write_json(&sizing, writer))?;
+        output.commit()?;
     }
     tell(args, &sizing)
 }
@@ -75,18 +77,6 @@ fn tell(args: &Args, sizing: &Sizing) -> Result<Ending, Failure> {
         print(&size::render(sizing))?;
     }
     Ok(if sizing.is_interrupted { Ending::Bad } else { Ending::Good })
-}
-
-fn write(
-    mut output: Output,
-    path: Option<&str>,
-    content: impl FnOnce(&mut BufWriter<&mut Output>) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let mut writer = BufWriter::new(&mut output);
-    let written = content(&mut writer).and_then(|()| writer.flush());
-    drop(writer);
-    written.map_err(|source| Output::error(path.unwrap_or_default(), source))?;
-    Ok(output.commit()?)
 }
 
 /// A flag that the first Ctrl-C sets; the second one ends the program.

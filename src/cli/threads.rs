@@ -22,8 +22,9 @@ pub struct ThreadArgs {
     /// What a block does
     #[arg(long, value_enum, default_value_t = Kernel::Noop)]
     kernel: Kernel,
-    /// Threads that run blocks [default: the CPUs that orchestrator and schedulers leave, at least 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Threads that run blocks, as many as there are workers at most, and 47 [default: the CPUs that orchestrator and schedulers
+    /// leave, at least 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = executors)]
     executors: Option<usize>,
     /// With --engine execute: compute the program again directly and compare the numbers
     #[arg(long)]
@@ -34,6 +35,11 @@ pub struct ThreadArgs {
     /// Tell on standard error every so many seconds how many tasks are submitted, completed, consumed and past `last_task_alive`
     #[arg(long, value_name = "S", value_parser = seconds)]
     progress_seconds: Option<Duration>,
+}
+
+/// A number of threads that run blocks.
+pub fn executors(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&threads| threads > 0).ok_or_else(|| "must be a number from 1; try 1".into())
 }
 
 /// A time of at least a millisecond.
@@ -61,7 +67,7 @@ enum Kernel {
 }
 
 impl ThreadArgs {
-    /// What does not go together.
+    /// Refuses options that do not go together.
     pub fn check(&self, on_threads: bool, executes: bool) -> Result<(), Failure> {
         if executes && (self.mode != Mode::Free || self.kernel != Kernel::Noop) {
             return Err(Failure::Usage(
@@ -91,7 +97,7 @@ impl ThreadArgs {
         Ok(())
     }
 
-    /// Whether the host decides what runs when, so that nothing is known in cycles.
+    /// Whether no virtual clocks are asked for.
     pub fn is_free(&self) -> bool {
         self.mode == Mode::Free
     }

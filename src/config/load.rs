@@ -51,7 +51,7 @@ impl Machine {
     /// # Errors
     /// When the text is not TOML, a key is unknown or a value has the wrong type.
     pub fn parse(text: &str, origin: &str) -> Result<Machine, ConfigError> {
-        let line_of = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+        let line_of = |offset| line_of(text, offset);
         let place =
             |offset: usize, message: &str| ConfigError::Setting(format!("{origin}:{}: {message}", line_of(offset)));
         let document = DeTable::parse(text)
@@ -143,6 +143,11 @@ impl Machine {
         *self = Machine { places: std::mem::take(&mut self.places), ..machine };
         Ok(())
     }
+}
+
+/// The line, from 1, of a byte of a settings file.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset.min(text.len())].matches('\n').count() + 1
 }
 
 /// The value behind a dotted key that is not a table.

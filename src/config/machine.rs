@@ -16,7 +16,7 @@ pub struct Machine {
     pub kernels: String,
     /// How many workers of each type.
     pub workers: Workers,
-    /// Sizes of rings and pools, each per ring.
+    /// Sizes of rings and pools.
     pub limits: Limits,
     /// Costs of the orchestrator.
     pub orchestrator: OrchestratorCosts,
@@ -62,6 +62,11 @@ impl Workers {
         }
     }
 
+    /// The type of every worker, by id.
+    pub fn kinds(&self) -> impl Iterator<Item = WorkerType> {
+        WorkerType::ALL.into_iter().flat_map(|kind| std::iter::repeat_n(kind, self.count(kind) as usize))
+    }
+
     /// Number of all workers.
     #[must_use]
     pub fn total(&self) -> u32 {
@@ -69,7 +74,7 @@ impl Workers {
     }
 }
 
-/// Sizes; every one but `tensors`, `ready`, `rings` and `spare` exists once per ring.
+/// Sizes. `window`, `heap`, `deps` and `spare` are those of each ring.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -13,11 +13,12 @@ mod validate;
 
 pub use builtin::{BUILTINS, Builtin};
 pub use bytes::{format_bytes, parse_bytes};
+pub(crate) use load::line_of;
 pub use machine::{
     ConfigError, FanoutOrder, Hazards, Limits, Machine, OnReadyFull, OrchestratorCosts, Rules, SchedulerCosts,
     ScopeHold, Wake, WorkerCosts, Workers,
 };
 pub use places::Places;
-pub(crate) use toml_file::number;
-pub use toml_file::{from_toml, line_of};
+pub use toml_file::from_toml;
+pub(crate) use toml_file::{number, unknown_field};
 pub use validate::MOST_WORKERS;

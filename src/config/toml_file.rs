@@ -1,5 +1,6 @@
 //! TOML files as values of our types, with every mistake told like those of other settings: file, line, key, value and remedy.
 
+use super::load::line_of;
 use super::machine::ConfigError;
 use crate::nearest::nearest;
 use serde::de::{DeserializeOwned, Error, Unexpected};
@@ -16,12 +17,6 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, Con
         let line = line_of(text, span.start);
         ConfigError::Setting(format!("{origin}:{line}: {}", explain(text, span, error.message())))
     })
-}
-
-/// The line of a place in a text, from 1.
-#[must_use]
-pub fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset.min(text.len())].matches('\n').count() + 1
 }
 
 /// A number that fulfils a condition, which messages call `wanted`; for fields with `deserialize_with`.
@@ -46,10 +41,7 @@ fn explain(text: &str, span: Range<usize>, message: &str) -> String {
     let mut words = message.split('`').skip(1).step_by(2);
     let (word, known) = (words.next().unwrap_or_default(), words.collect::<Vec<_>>());
     if message.starts_with("unknown field") {
-        return match nearest(word, known.iter().copied()) {
-            Some(near) => format!("unknown field `{word}`; did you mean `{near}`?"),
-            None => format!("unknown field `{word}`; the fields are {}", known.join(", ")),
-        };
+        return unknown_field(word, &known);
     }
     if message.starts_with("missing field") {
         return format!("no `{word}`; add {word} = … here");
@@ -65,6 +57,14 @@ fn explain(text: &str, span: Range<usize>, message: &str) -> String {
     match key_before(text, span.start) {
         Some(key) => format!("`{key}` = {}: {told}", text[span].lines().next().unwrap_or_default().trim()),
         None => told,
+    }
+}
+
+/// The message for a field that does not exist, with the nearest one or all.
+pub(crate) fn unknown_field(field: &str, known: &[&str]) -> String {
+    match nearest(field, known.iter().copied()) {
+        Some(near) => format!("unknown field `{field}`; did you mean `{near}`?"),
+        None => format!("unknown field `{field}`; the fields are {}", known.join(", ")),
     }
 }
 

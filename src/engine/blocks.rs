@@ -3,14 +3,14 @@
 
 use super::jobs::Job;
 use super::mode::Mode;
-use super::virtual_time::{Sim, symbol};
+use super::virtual_time::Sim;
 use super::{BlockRow, JobStep, Observer};
 use crate::id::{WorkerId, WorkerType};
 use crate::ledger::Class;
 use crate::machine::{Crew, own_type};
 use crate::policy::{AfterEnd, End, Policy};
 use crate::sync::{Local, Word};
-use crate::window::{Slot, SlotRef, flag};
+use crate::window::{Slot, SlotRef, flag, symbol};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 

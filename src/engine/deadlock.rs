@@ -1,11 +1,11 @@
 //! Explains a run that got stuck.
 
 use crate::config::{Machine, ScopeHold};
-use crate::id::{Symbol, TaskId};
+use crate::id::TaskId;
 use crate::orchestrator::{Orchestrator, Scope};
 use crate::report::{Deadlock, OldestTask, ScopeFact};
 use crate::sync::Sharing;
-use crate::window::{NONE, Resource, SlotRef, State, Window};
+use crate::window::{Resource, SlotRef, State, Window, symbol};
 use std::collections::BTreeMap;
 
 /// A run in which nothing can happen and work is left, as an engine leaves it.
@@ -103,10 +103,7 @@ fn oldest<S: Sharing>(scene: &Scene<'_, S>, slot_ref: SlotRef) -> OldestTask {
 pub(super) fn name_of<S: Sharing>(window: &Window<S>, orchestrator: &Orchestrator, slot: SlotRef) -> String {
     let slot = window.slot(slot);
     let symbols = orchestrator.source().symbols();
-    match slot.job.name() {
-        NONE => format!("task{}", slot.task()),
-        name => symbols.name(Symbol(name)).to_string(),
-    }
+    symbol(slot.job.name()).map_or_else(|| format!("task{}", slot.task()), |name| symbols.name(name).to_string())
 }
 
 fn task_in<S: Sharing>(window: &Window<S>) -> impl Fn(SlotRef) -> TaskId + '_ {

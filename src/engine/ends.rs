@@ -199,14 +199,11 @@ pub(crate) struct Due {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
 
     #[test]
     fn ends_come_by_cycle_and_worker_however_far_away_they_are() {
-        let mut seed = 7_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(7);
         for (workers, span) in [(1, 3), (5, 2), (70, 200), (64, 1000), (65, 1025), (200, 5000), (40_000, 70)] {
             let mut ends = Ends::new(workers, if span > 1000 { 700 } else { 0 });
             let mut running = vec![None; workers];

@@ -83,9 +83,8 @@ pub fn simulate_under<P: Policy>(
     workload: &dyn Workload,
     machine: &Machine,
     policy: P,
-    observer: &mut dyn Observer,
+    mut observer: &mut dyn Observer,
 ) -> Result<Report, RunError> {
-    let mut observer = observer;
     if !observer.watches() {
         return drive_alone(workload, machine, policy);
     }
@@ -180,13 +179,11 @@ fn finish<P: Policy, O: Observer>(
 ) -> Result<Report, RunError> {
     sim.close()?;
     let deadlock = if sim.is_complete() || sim.halt.is_some() { None } else { Some(sim.explain()) };
-    let n_tasks = sim.orchestrator.next_task().0;
+    let tasks = sim.orchestrator.next_task().0;
     if deadlock.is_some() {
         sim.orchestrator.validate_rest()?;
     }
-    let mut report = report(sim, workload.name(), deadlock);
-    report.tasks = n_tasks;
-    Ok(report)
+    Ok(report(sim, workload.name(), tasks, deadlock))
 }
 
 /// Runs in one mode as far as that goes; true if nothing is left to happen.
@@ -211,15 +208,16 @@ fn high_water<P: Policy, O: Observer>(sim: &Sim<'_, P, O, General>) -> HighWater
     }
 }
 
-/// Puts the numbers of a finished run together.
+/// Puts the numbers of a finished run, which submitted so many tasks, together.
 fn report<P: Policy, O: Observer>(
     mut sim: Sim<'_, P, O, General>,
     workload: String,
+    tasks: u64,
     deadlock: Option<Deadlock>,
 ) -> Report {
     let (machine, makespan) = (sim.machine, sim.ledger.makespan());
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
-    let workers = kinds.zip(sim.ledger.close()).enumerate().map(|(id, (kind, (accounts, blocks)))| WorkerReport {
+    let booked = machine.workers.kinds().zip(sim.ledger.close()).enumerate();
+    let workers = booked.map(|(id, (kind, (accounts, blocks)))| WorkerReport {
         id: WorkerId(id as u32),
         kind,
         blocks,
@@ -241,14 +239,7 @@ fn report<P: Policy, O: Observer>(
     let mut scheduler = sim.jobs.report;
     let all = u64::from(scheduler.threads).saturating_mul(sim.now);
     scheduler.idle = all.saturating_sub(scheduler.admit + scheduler.complete + scheduler.dispatch);
-    let moved = sim.orchestrator.moved().iter();
-    let mut notes: Vec<_> =
-        moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
-    notes.append(&mut sim.notes);
-    notes.extend(sim.family.note());
-    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
-    let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
-    notes.extend(halt);
+    let notes = notes(&mut sim);
     Report {
         format: "ptosim-result".into(),
         version: 1,
@@ -259,7 +250,7 @@ fn report<P: Policy, O: Observer>(
         outcome,
         makespan,
         finish: sim.now,
-        tasks: sim.orchestrator.next_task().0,
+        tasks,
         edges: sim.tally.edges,
         blocks: sim.tally.blocks,
         ended,
@@ -278,6 +269,17 @@ fn report<P: Policy, O: Observer>(
         verdict: String::new(),
         threads: None,
     }
+}
+
+/// What the reader of a report should know.
+fn notes<P: Policy, O: Observer>(sim: &mut Sim<'_, P, O, General>) -> Vec<String> {
+    let mut notes: Vec<_> = sim.orchestrator.notes().collect();
+    notes.append(&mut sim.notes);
+    notes.extend(sim.family.note());
+    notes.extend(sim.adaptive.as_ref().map(adaptive::Adaptive::note));
+    let halt = sim.halt.as_ref().map(|(at, halt)| format!("the policy stopped the run at {at}: {}", halt.reason));
+    notes.extend(halt);
+    notes
 }
 
 /// Told what happens in a run, in the order in which it happens. Every method does nothing by default.

@@ -2,7 +2,6 @@
 
 use super::adaptive::Adaptive;
 use super::clerk::{Action, Duty};
-use super::deadlock::name_of;
 use super::jobs::Job;
 use super::mode::Mode;
 use super::tally::longest_part;
@@ -242,7 +241,7 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             let (submit, source) = (&self.orchestrator.task, self.orchestrator.source());
             let submission = Submission { slot: slot_ref, task, kind, submit, source };
             if let Err(why) = self.policy.on_submit(&submission, self.now) {
-                return Err(self.refuse(slot_ref, &why).into());
+                return Err(RunError::Task(self.blame(slot_ref, &why)).into());
             }
         }
         self.observer.submitted(task, slot_ref, self.window, self.now);
@@ -278,14 +277,6 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         if slot.count_down() == 0 {
             self.become_ready(slot_ref, slot, kind, true);
         }
-    }
-
-    /// The error for a task that can never run under this policy.
-    #[cold]
-    pub(super) fn refuse(&self, slot: SlotRef, why: &str) -> RunError {
-        let (place, task) = (self.orchestrator.place(), self.window.slot(slot).task());
-        let name = name_of(self.window, &self.orchestrator, slot);
-        RunError::Task(format!("{place}task {task} `{name}`: {why}"))
     }
 
     /// Makes a task wait for the start of its parent plus an offset; returns the parent if it will never start. The start of a parent

@@ -17,14 +17,13 @@ use super::mode::Mode;
 use super::tally::{PathCosts, Tally, Work};
 use super::{JobStep, Observer, RunError};
 use crate::config::{Machine, OnReadyFull};
-use crate::id::Symbol;
 use crate::ledger::Ledger;
 use crate::machine::Floor;
 use crate::orchestrator::Orchestrator;
 use crate::policy::{Halt, Policy, Stage};
 use crate::report::Deadlock;
 use crate::sync::Local;
-use crate::window::{NONE, Outcomes, SlotRef, State, Window, zeroed};
+use crate::window::{Outcomes, SlotRef, State, Window, zeroed};
 use crate::workload::Control;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -419,8 +418,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
 
     /// Whether everything submitted was consumed and nothing is left to submit.
     pub(super) fn is_complete(&self) -> bool {
-        let retired = |ring| self.window.ring(ring).retired() == self.window.ring(ring).submitted();
-        self.clerk.stage() == Duty::Done && (0..self.window.n_rings()).all(retired)
+        self.clerk.stage() == Duty::Done && self.window.is_empty()
     }
 
     /// The facts about a run that is stuck.
@@ -438,8 +436,4 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             line: &|slot| Some(self.times[slot as usize].line).filter(|&line| line > 0),
         })
     }
-}
-
-pub(super) fn symbol(word: u32) -> Option<Symbol> {
-    (word != NONE).then_some(Symbol(word))
 }

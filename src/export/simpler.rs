@@ -96,8 +96,7 @@ pub fn names(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
 pub fn records(subject: &Subject<'_>, output: &mut dyn Write) -> io::Result<()> {
     let (rows, ids) = (&subject.recording().rows, ids(subject));
     let workers = &subject.machine.workers;
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..workers.count(kind)).map(move |_| core_type(kind)));
-    let kinds: Vec<String> = kinds.map(text).collect();
+    let kinds: Vec<String> = workers.kinds().map(|kind| text(core_type(kind))).collect();
     write!(
         output,
         "{{\"chip_swimlane_level\":4,\"metadata\":{{\"clock_freq_hz\":{},",

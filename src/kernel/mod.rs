@@ -11,5 +11,5 @@ mod table;
 pub use costs::Costs;
 pub use expr::Expr;
 pub use msprof::from_msprof;
-pub(crate) use table::patterns;
 pub use table::{Combine, Model, Roofline, Rule, Table};
+pub(crate) use table::{patterns, task_type};

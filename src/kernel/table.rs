@@ -260,9 +260,7 @@ pub(crate) fn patterns<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String
 }
 
 fn worker<'de, D: Deserializer<'de>>(input: D) -> Result<Option<TaskType>, D::Error> {
-    let name = String::deserialize(input)?;
-    let unknown = || format!("unknown worker type; {}", suggestion(&name, TaskType::ALL.map(TaskType::name)));
-    TaskType::parse(&name).map(Some).ok_or_else(|| D::Error::custom(unknown()))
+    task_type(&String::deserialize(input)?).map(Some).map_err(D::Error::custom)
 }
 
 fn expression<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Expr>, D::Error> {
@@ -271,6 +269,16 @@ fn expression<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Expr>, D::Er
 
 fn rate<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
     config::number(input, |rate| rate > 0.0, "a number above 0").map(Some)
+}
+
+/// The task type of this name, as files write it.
+///
+/// # Errors
+/// When there is none, with the nearest one.
+pub(crate) fn task_type(name: &str) -> Result<TaskType, String> {
+    TaskType::parse(name).ok_or_else(|| {
+        format!("unknown worker type \"{name}\"; {}", suggestion(name, TaskType::ALL.map(TaskType::name)))
+    })
 }
 
 #[cfg(test)]
@@ -314,7 +322,7 @@ mod tests {
         assert!(refusal("cycles = 1\ncost = \"2\"").contains("more than one cost"));
         assert!(refusal("cycles = 1\ncombine = \"max\"").contains("more than one cost"));
         assert!(refusal("cost = \"2 +\"").contains("expected a number"));
-        let told = "t.toml:4: `worker` = \"CUBA\": unknown worker type; did you mean \"CUBE\"?";
+        let told = "t.toml:4: `worker` = \"CUBA\": unknown worker type \"CUBA\"; did you mean \"CUBE\"?";
         assert_eq!(refusal("worker = \"CUBA\"\ncycles = 1"), told);
         assert!(refusal("flops = \"2\"").contains("flops and flops_per_cycle belong together"));
         let told = "t.toml:5: `bytes_per_cycle` = 0: must be a number above 0";

@@ -145,7 +145,7 @@ impl Ledger {
         });
     }
 
-    /// A task waits for nothing but its admission any more. Told of runs that have costs.
+    /// A task waits for nothing but its admission any more. Only called in runs that have costs.
     #[inline]
     pub fn unblocked(&mut self, class: Class) {
         self.count(class, |crowd| {
@@ -154,7 +154,7 @@ impl Ledger {
         });
     }
 
-    /// An admission took effect on a task that waited for nothing else. Told of runs that have costs.
+    /// An admission took effect on a task that waited for nothing else. Only called in runs that have costs.
     #[inline]
     pub fn admitted(&mut self, class: Class) {
         self.count(class, |crowd| {
@@ -231,7 +231,7 @@ impl Ledger {
         }
     }
 
-    /// A block was placed. Told of runs that have costs.
+    /// A block was placed. Only called in runs that have costs.
     #[inline]
     pub fn block_placed(&mut self, class: Class) {
         self.count(class, |crowd| {
@@ -240,7 +240,7 @@ impl Ledger {
         });
     }
 
-    /// A placed block starts at a cycle that is not earlier than those of the blocks before. Told of runs that have costs.
+    /// A placed block starts at a cycle that is not earlier than those of the blocks before. Only called in runs that have costs.
     #[inline]
     pub fn block_starts(&mut self, class: Class, start: u64) {
         if start > self.now {
@@ -286,14 +286,14 @@ impl Ledger {
         }
     }
 
-    /// The block of a worker ended, and with it or before it the worker's own part. Told of runs that have costs.
+    /// The block of a worker ended, and with it or before it the worker's own part. Only called in runs that have costs.
     #[inline(always)]
     pub fn block_ended(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];
         book.held.0 = self.sums[book.kind as usize].held(self.now);
     }
 
-    /// The worker is free again. Told of runs that have costs.
+    /// The worker is free again. Only called in runs that have costs.
     #[inline(always)]
     pub fn freed(&mut self, worker: u32) {
         let book = &mut self.books[worker as usize];

@@ -18,7 +18,7 @@ pub(super) struct Producer {
 pub(super) struct Found<'a, S: Sharing> {
     pub(super) window: &'a Window<S>,
     pub(super) producers: &'a mut Vec<Producer>,
-    /// Those that are consumed, and perhaps their slots' tenants no more. One thread knows when they ended, others must ask.
+    /// Those that are consumed, whose slots may have new tenants. An engine of one thread knows when they ended, threads must ask.
     pub(super) gone: &'a mut Vec<Producer>,
     pub(super) consumer: TaskId,
     pub(super) path: u64,
@@ -27,7 +27,7 @@ pub(super) struct Found<'a, S: Sharing> {
 }
 
 impl<S: Sharing> Found<'_, S> {
-    /// A producer by an access of its own, if there is one.
+    /// Takes in the task behind an access, if there is one.
     #[inline]
     pub(super) fn access(&mut self, access: &Access) {
         if access.slot == NONE {

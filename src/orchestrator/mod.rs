@@ -149,6 +149,11 @@ impl Orchestrator {
         &self.rules.moved
     }
 
+    /// What a report should say about [the types that were moved](Orchestrator::moved).
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.moved().iter().map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR"))
+    }
+
     /// The ring in which a task submitted now lives.
     #[inline]
     pub fn ring(&self) -> u32 {

@@ -78,7 +78,7 @@ impl Segments {
         self.chunks.is_empty()
     }
 
-    /// Forgets everything, keeping one chunk's memory for the next use.
+    /// Forgets everything; the memory of the chunks goes to `spare`.
     #[inline]
     pub fn clear(&mut self, spare: &mut Vec<Vec<Segment>>) {
         self.forget();
@@ -321,6 +321,7 @@ fn hint_of(byte: u64, n_hints: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
 
     fn access(task: u64) -> Access {
         Access { task: TaskId(task), slot: task as u32, path: 0 }
@@ -352,11 +353,7 @@ mod tests {
 
     #[test]
     fn every_byte_knows_its_last_writer_and_the_readers_since() {
-        let mut seed = 1_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(1);
         for size in [8_u64, 600, 3000] {
             let mut both = Both {
                 segments: Segments::default(),

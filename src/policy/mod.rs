@@ -62,7 +62,7 @@ pub trait Policy {
     /// Whether it asks for the set of free workers ([`Floor::free_workers`]), which is not kept otherwise.
     const ASKS_WHO_IS_FREE: bool = true;
 
-    /// Whether it asks for that and mostly takes certain workers, so that their order by clocks need not be kept for it.
+    /// Whether it asks for the set of free workers and mostly takes certain ones, so that their order by clocks need not be kept.
     const TAKES_CERTAIN_WORKERS: bool = false;
 
     /// The name used in commands and reports.

@@ -9,7 +9,7 @@ use std::mem::take;
 pub(super) struct MostlySorted<T> {
     /// Behind those that are gone.
     row: Vec<T>,
-    /// How many of the row are gone; nothing if all are, because then it is empty.
+    /// How many of the row are gone; 0 when all are, because the row is emptied then.
     gone: usize,
     rest: BinaryHeap<Reverse<T>>,
 }
@@ -50,8 +50,8 @@ impl<T: Ord + Default> MostlySorted<T> {
         self.row.reserve(1);
     }
 
-    /// A value that others came before which are larger goes to its place in the row, if that is near, or into the heap. Mostly it is
-    /// very near, so that the places are looked at one by one.
+    /// A value that comes behind larger ones goes to its place in the row if that is near, else into the heap. Mostly it is very
+    /// near, so that the places are looked at one by one.
     #[inline(never)]
     fn push_late(&mut self, value: T) {
         let mut place = self.row.len();

@@ -138,15 +138,15 @@ impl NumberSet {
 #[cfg(test)]
 mod tests {
     use super::NumberSet;
+    use crate::dice::rolls;
     use std::collections::BTreeSet;
 
     #[test]
     fn it_agrees_with_a_set_of_the_standard_library() {
         for limit in [0, 1, 64, 65, 5_000, 300_000] {
-            let (mut set, mut known, mut seed) = (NumberSet::new(limit), BTreeSet::new(), 7_u64);
+            let (mut set, mut known, mut random) = (NumberSet::new(limit), BTreeSet::new(), rolls(7));
             for _ in 0..2_000.min(limit * 20) {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let number = ((seed >> 33) % limit as u64) as u32;
+                let number = random(limit as u64) as u32;
                 if known.insert(number) {
                     set.insert(number);
                 } else {

@@ -268,17 +268,13 @@ impl OwnQueues {
 
 impl Clocks {
     fn new(machine: &Machine) -> Clocks {
-        let kinds: Vec<WorkerType> = WorkerType::ALL
-            .into_iter()
-            .flat_map(|kind| std::iter::repeat_n(kind, machine.workers.count(kind) as usize))
-            .collect();
         let mut next = 0;
         let rows = WorkerType::ALL.map(|kind| {
             let first = next;
             next += machine.workers.count(kind);
             Row::new(first, machine.workers.count(kind))
         });
-        Clocks { kinds, rows }
+        Clocks { kinds: machine.workers.kinds().collect(), rows }
     }
 
     /// The worker that runs this type and will be done first.

@@ -6,8 +6,8 @@ use crate::fifo::Fifo;
 use crate::id::TaskType;
 use crate::window::SlotRef;
 
-/// How far behind the head of a queue the task is that is fetched when the head leaves. A task that waited for long is in no
-/// near cache any more.
+/// When the head of a queue leaves, the task so many places behind it is fetched: one that has waited for long is in no near
+/// cache any more.
 const AHEAD: usize = 8;
 
 /// The rule of the PTO runtime itself.

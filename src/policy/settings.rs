@@ -3,8 +3,7 @@
 //! TOML files and Apollo's text-proto files give the same [`Node`]s. [`check`] names every mistake with file, line, value
 //! and remedy, and hands on plain JSON, from which the configuration types are filled.
 
-use crate::config::{ConfigError, MOST_WORKERS, line_of};
-use crate::nearest::nearest;
+use crate::config::{ConfigError, MOST_WORKERS, line_of, unknown_field};
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
@@ -144,7 +143,8 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
     let mut object = Map::new();
     for (key, value) in entries {
         let Some(field) = fields.iter().find(|field| field.name == key) else {
-            return Err((value.line, unknown(key, fields)));
+            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            return Err((value.line, unknown_field(key, &known)));
         };
         let found = field_value(field, value)?;
         match (object.get_mut(key), found) {
@@ -154,14 +154,6 @@ fn table_value(node: &Node, fields: &[Field]) -> Result<Value, Mistake> {
         }
     }
     Ok(Value::Object(object))
-}
-
-fn unknown(key: &str, fields: &[Field]) -> String {
-    let names = || fields.iter().map(|field| field.name);
-    match nearest(key, names()) {
-        Some(known) => format!("unknown field `{key}`; did you mean `{known}`?"),
-        None => format!("unknown field `{key}`; the fields are {}", names().collect::<Vec<_>>().join(", ")),
-    }
 }
 
 fn field_value(field: &Field, node: &Node) -> Result<Value, Mistake> {

@@ -54,6 +54,7 @@ impl Write for Behind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::sample::Full;
 
     #[test]
     fn everything_arrives_in_order() {
@@ -62,20 +63,6 @@ mod tests {
         let fill = |mut behind: Behind| pieces.iter().try_for_each(|piece| behind.write_all(piece));
         behind(&mut written, fill).expect("memory does not fail");
         assert!(written == pieces.concat());
-    }
-
-    /// Takes so many bytes and then is full.
-    struct Full(usize);
-
-    impl Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     #[test]

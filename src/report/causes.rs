@@ -13,7 +13,7 @@
 use super::blame::Blame;
 use crate::id::{Symbol, TaskId, WorkerId};
 use crate::large;
-use crate::window::Resource;
+use crate::window::{NONE, Resource, symbol};
 
 /// What a step consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,9 +132,6 @@ struct Kept {
     parent: u32,
 }
 
-/// No kernel, no name.
-const NONE: u32 = u32::MAX;
-
 /// Tasks a path can name, one less than that: so many would take hours to run.
 const N_TASKS: u64 = 1 << 36;
 const WORKER: u32 = 36;
@@ -190,7 +187,6 @@ impl Step {
     pub(super) fn subject(&self) -> Subject {
         let Kept { what, kernel, .. } = self.kept;
         let (task, worker) = (what & (N_TASKS - 1), (what >> WORKER & WORKERS) as u32);
-        let symbol = |symbol: u32| (symbol != NONE).then_some(Symbol(symbol));
         Subject {
             task: (task != N_TASKS - 1).then_some(TaskId(task)),
             worker: worker.checked_sub(1).map(WorkerId),

@@ -241,7 +241,7 @@ impl Comparison {
         for row in &self.policies {
             let mut record = vec![row.policy.clone()];
             if let Some(of) = &row.result {
-                record.extend([word(of.outcome).into(), of.makespan.to_string(), of.lower_bound.to_string()]);
+                record.extend([of.outcome.name().into(), of.makespan.to_string(), of.lower_bound.to_string()]);
                 record.push(if row.is_good() { format!("{:.6}", of.ratio) } else { String::new() });
                 let utilisation =
                     |&kind| of.of_type(kind).map(|of| format!("{:.6}", of.utilisation)).unwrap_or_default();
@@ -275,7 +275,7 @@ impl Row {
         if let Some(of) = &self.result {
             // What a run left undone makes its makespan short: no ratio tells how good it is.
             let ratio = if self.is_good() { format!("{:.3}", of.ratio) } else { "–".into() };
-            cells.extend([word(of.outcome).into(), group(of.makespan), ratio]);
+            cells.extend([of.outcome.name().into(), group(of.makespan), ratio]);
             let utilisation = |of: &TypeFigures| format!("{:.1} %", of.utilisation * 100.0);
             cells.extend(kinds.iter().map(|&kind| of.of_type(kind).map_or("–".into(), utilisation)));
             let Latency { p50, p99, max, .. } = of.ready_to_start;
@@ -286,15 +286,6 @@ impl Row {
             cells.resize(width, "–".into());
         }
         cells
-    }
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Deadlock => "deadlock",
-        Outcome::Failed => "failed",
-        Outcome::Timeout => "timeout",
     }
 }
 
@@ -352,7 +343,7 @@ fn verdict(rows: &[Row]) -> String {
 /// The policies under which something was left undone, and how that ended.
 fn unfinished(rows: &[Row]) -> Option<String> {
     let bad = rows.iter().filter(|row| !row.is_good()).map(|row| {
-        let how = row.result.as_ref().map_or("error", |figures| word(figures.outcome));
+        let how = row.result.as_ref().map_or("error", |figures| figures.outcome.name());
         format!("{} ({how})", row.policy)
     });
     let bad: Vec<String> = bad.collect();

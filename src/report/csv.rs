@@ -74,6 +74,7 @@ impl<W: Write + Send + 'static> Reader for ScheduleWriter<W> {
 mod tests {
     use super::*;
     use crate::id::{TaskId, TaskType, WorkerId};
+    use crate::report::sample::Full;
 
     fn row(task: u64) -> BlockRow {
         BlockRow {
@@ -111,20 +112,6 @@ mod tests {
         let text = String::from_utf8(schedule.finish().expect("memory does not fail")).expect("digits");
         let tasks = text.lines().skip(1).map(|line| line.split(',').next().expect("a field").parse::<u64>());
         assert!(tasks.map(|task| task.expect("a number")).eq(0..10_000));
-    }
-
-    /// Takes the first few bytes and then is full.
-    struct Full(usize);
-
-    impl Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     #[test]

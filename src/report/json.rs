@@ -1,14 +1,23 @@
 //! The report as JSON: indented, keys in the order of the values, a line feed at the end.
 
 use super::Report;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes the `--json` form of `report`.
 ///
 /// # Errors
 /// Those of `writer`.
-pub fn write_json(report: &Report, mut writer: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut writer, report)?;
+pub fn write_json(report: &Report, writer: impl Write) -> io::Result<()> {
+    write_pretty(report, writer)
+}
+
+/// Writes a value as indented JSON with a line feed at the end.
+///
+/// # Errors
+/// Those of `writer`.
+pub fn write_pretty(value: &impl Serialize, mut writer: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut writer, value)?;
     writer.write_all(b"\n")?;
     writer.flush()
 }

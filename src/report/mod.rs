@@ -58,7 +58,7 @@ pub use diff::Diff;
 pub use dot::{MOST_TASKS, write_dot};
 pub use export::{Export, Sheet};
 pub use html::{Recording, write_html};
-pub use json::write_json;
+pub use json::{write_json, write_pretty};
 pub use memory::{Memory, MemoryPart};
 pub use operations::Operations;
 pub use output::{Output, OutputError};
@@ -188,6 +188,19 @@ pub enum Outcome {
     Failed,
     /// A time-out of the policy ended the run.
     Timeout,
+}
+
+impl Outcome {
+    /// The name used in files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Deadlock => "deadlock",
+            Outcome::Failed => "failed",
+            Outcome::Timeout => "timeout",
+        }
+    }
 }
 
 /// Tasks by how they ended.

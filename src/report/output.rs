@@ -6,7 +6,7 @@
 //! Devices, pipes and what is open already, such as `/dev/stdout`, are written directly.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
@@ -53,6 +53,20 @@ impl Output {
     pub fn open(path: &str) -> Result<Output, OutputError> {
         let target = Target::open(path).map_err(|source| OutputError { path: path.to_owned(), source })?;
         Ok(Output { path: path.to_owned(), target })
+    }
+
+    /// Writes content through a buffer.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn fill(
+        &mut self,
+        content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let mut writer = BufWriter::new(&mut *self);
+        let written = content(&mut writer).and_then(|()| writer.flush());
+        drop(writer);
+        written.map_err(|source| Output::error(&self.path, source))
     }
 
     /// Puts the file into its place, where it replaces an older one.

@@ -1,7 +1,8 @@
-//! Reports made by hand, for the tests of this folder.
+//! Reports made by hand and a full disk, for the tests of this folder.
 
 use super::*;
 use serde_json::json;
+use std::io::{self, Write};
 
 /// Two cubes and two vectors that mostly wait for each other.
 pub(super) fn waits_for_dependencies() -> Report {
@@ -94,4 +95,18 @@ pub(super) fn deadlock() -> Report {
 
 fn worker(id: u32, kind: WorkerType, accounts: Accounts) -> WorkerReport {
     WorkerReport { id: WorkerId(id), kind, blocks: 3, busy: accounts.busy, accounts }
+}
+
+/// Takes so many bytes and then is full.
+pub(super) struct Full(pub(super) usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -145,6 +145,7 @@ fn what_if(report: &Report) -> Option<Table> {
     for answer in &report.what_if {
         let settings: Vec<String> = answer.settings.iter().map(|setting| format!("--set {setting}")).collect();
         let gain = match answer.outcome {
+            Outcome::Completed if report.outcome != Outcome::Completed => "completes".into(),
             Outcome::Completed => format!("{:.1} %", 100.0 * answer.share),
             Outcome::Deadlock | Outcome::Failed | Outcome::Timeout => "does not complete".into(),
         };

@@ -27,7 +27,7 @@ pub fn verdict(report: &Report) -> String {
             "A time-out of the policy ended the run after {} of {}; the last of what still ran ended at cycle {}.",
             group(report.ended.completed),
             count(report.tasks, "task"),
-            group(report.finish)
+            group(report.makespan)
         ),
         (Outcome::Completed, _) => match &report.threads {
             Some(threads) if threads.mode == "free" => host::verdict(report, threads),
@@ -104,6 +104,7 @@ fn cause_of(report: &Report, busiest: &TypeReport) -> String {
     let (account, cycles) = largest_idle(busiest);
     let part = about(share(cycles, busiest.accounts.total()));
     let waits = match account {
+        "overhead" if is_picked_up_slowly(report) => format!("spend {part} of it on picking blocks up"),
         "overhead" => format!("wait {part} of it for the scheduler"),
         "held" => format!("see ready tasks kept back from them {part} of it"),
         "dependency" => format!("wait {part} of it for dependencies"),
@@ -129,6 +130,11 @@ fn remedy(report: &Report, busiest: &TypeReport, account: &str, path: f64) -> St
         format!("try --set limits.{key}={}, or close scopes earlier", size.saturating_mul(2).max(1))
     };
     match account {
+        "overhead" if is_picked_up_slowly(report) => format!(
+            "that takes {} cycles a block and a kernel {} on average; make tasks larger",
+            group(report.machine.worker.pickup),
+            group(mean_kernel(report))
+        ),
         "overhead" => scheduler(report),
         "held" => {
             "the policy or a busy partner in the cluster holds them; try another policy, more clusters, or fewer \
@@ -188,6 +194,19 @@ fn resource(key: &str) -> &str {
     }
 }
 
+/// Whether most of a block's way to its worker is that this picks it up.
+fn is_picked_up_slowly(report: &Report) -> bool {
+    let costs = &report.machine.scheduler;
+    report.machine.worker.pickup > costs.admit + costs.complete + costs.dispatch
+        && scheduler_load(report) < RUNTIME_FULL
+}
+
+/// Cycles of a block's kernel.
+fn mean_kernel(report: &Report) -> u64 {
+    let busy: u64 = report.workers.iter().map(|worker| worker.busy).sum();
+    busy / report.blocks.max(1)
+}
+
 /// Part of the time of the scheduler's threads in which they work.
 fn scheduler_load(report: &Report) -> f64 {
     let scheduler = &report.scheduler;
@@ -208,13 +227,12 @@ fn scheduler(report: &Report) -> String {
     }
     let costs = &report.machine.scheduler;
     let way = costs.admit + costs.complete + costs.dispatch + report.machine.worker.pickup;
-    let busy: u64 = report.workers.iter().map(|worker| worker.busy).sum();
-    let mean = busy / report.blocks.max(1);
+    let are = if scheduler.threads == 1 { "is" } else { "are" };
     format!(
-        "the way of a block through it takes {} cycles and its kernel {} on average, while its {threads} are busy only {}; \
+        "the way of a block through it takes {} cycles and its kernel {} on average, while its {threads} {are} busy only {}; \
          make tasks larger",
         group(way),
-        group(mean),
+        group(mean_kernel(report)),
         about(full)
     )
 }
@@ -347,7 +365,16 @@ mod tests {
         let text = on(accounts, |report| report.scheduler.idle = 0);
         assert!(text.contains("with 1 thread it is busy 100 % of its time; try --set scheduler.threads=2"), "{text}");
         let text = on(accounts, |report| report.machine.scheduler.dispatch = 500);
-        assert!(text.contains("takes 500 cycles and its kernel 83 on average, while its 1 thread"), "{text}");
+        assert!(text.contains("takes 500 cycles and its kernel 83 on average, while its 1 thread is busy"), "{text}");
+    }
+
+    #[test]
+    fn slow_pickups_are_not_blamed_on_the_scheduler() {
+        let accounts = Accounts { busy: 300, overhead: 700, ..Accounts::default() };
+        let text = on(accounts, |report| report.machine.worker.pickup = 500);
+        let said =
+            "spend 70 % of it on picking blocks up; that takes 500 cycles a block and a kernel 83 on average; make";
+        assert!(text.contains(said), "{text}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct WhatIf {
     pub outcome: Outcome,
     /// Its makespan.
     pub makespan: u64,
-    /// Cycles it is shorter; negative if it is longer.
+    /// Cycles it is shorter; negative if it is longer. 0 if one of the two runs did not complete.
     pub gain: i64,
     /// Gain divided by the makespan of the report; 0 when that is 0.
     pub share: f64,
@@ -61,7 +61,9 @@ impl Variation {
             Err(RunError::Config(_)) => return Ok(None),
             other => other?,
         };
-        let gain = i64::try_from(i128::from(report.makespan) - i128::from(other.makespan)).unwrap_or(0);
+        let is_comparable = report.outcome == Outcome::Completed && other.outcome == Outcome::Completed;
+        let less = i128::from(report.makespan) - i128::from(other.makespan);
+        let gain = if is_comparable { i64::try_from(less).unwrap_or(0) } else { 0 };
         let share = if report.makespan == 0 { 0.0 } else { gain as f64 / report.makespan as f64 };
         let Variation { change, settings } = self;
         Ok(Some(WhatIf { change, settings, outcome: other.outcome, makespan: other.makespan, gain, share }))
@@ -154,13 +156,18 @@ fn workers(report: &Report) -> Vec<Variation> {
         ("worker for ANY type", "any", workers.any),
     ];
     let present = || kinds.iter().filter(|(_, _, count)| *count > 0);
+    // Workers that the configuration of a policy counts give way to those of the machine when a setting counts any.
+    let has_own = workers.clusters > 0 || workers.cube > 0 || workers.vector > 0;
+    let no_others = if has_own { &[][..] } else { &["workers.cube=0", "workers.vector=0"] };
+    let no_others = || no_others.iter().map(|&setting| setting.to_owned());
+    let set = |key: &str, count: u32| format!("workers.{key}={count}");
     let mut list: Vec<Variation> = present()
         .map(|(name, key, count)| Variation {
             change: format!("one more {name}"),
-            settings: vec![format!("workers.{key}={}", count + 1)],
+            settings: no_others().chain([set(key, count + 1)]).collect(),
         })
         .collect();
-    let settings = present().map(|(_, key, count)| format!("workers.{key}={}", count.saturating_mul(2))).collect();
-    list.push(Variation { change: "twice the workers".into(), settings });
+    let twice = present().map(|(_, key, count)| set(key, count.saturating_mul(2)));
+    list.push(Variation { change: "twice the workers".into(), settings: no_others().chain(twice).collect() });
     list
 }

@@ -31,6 +31,8 @@ use crate::config::{Limits, Machine};
 use crate::engine::RunError;
 use crate::graph::Graph;
 use crate::policy::Choice;
+use crate::sync::Shared;
+use crate::window::{Entry, Slot};
 use crate::workload::{Program, Workload};
 use search::Survey;
 use serde::Serialize;
@@ -39,11 +41,11 @@ use std::sync::atomic::AtomicBool;
 use trial::{Trials, shortfall};
 
 /// Bytes of a slot of our window.
-const SLOT_BYTES: u64 = 128;
+const SLOT_BYTES: u64 = size_of::<Slot<Shared>>() as u64;
 /// Sizes tried one after the other before the search takes larger steps.
 const MOST_IN_ORDER: usize = 2_000;
 /// Bytes of a dependency entry of our window.
-const DEPENDENCY_BYTES: u64 = 12;
+const DEPENDENCY_BYTES: u64 = size_of::<Entry<Shared>>() as u64;
 
 /// What to look for, and who watches.
 pub struct Request<'a> {

@@ -3,7 +3,7 @@
 use super::picture::bar;
 use super::{Answer, Kind, Point, Proven, Sizes, Sizing, Together};
 use crate::config::format_bytes;
-use crate::report::{columns, count, group, plain};
+use crate::report::{columns, count, group, plain, write_pretty};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -50,10 +50,8 @@ pub fn render(sizing: &Sizing) -> String {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_json(sizing: &Sizing, mut writer: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut writer, &Document { format: "ptosim-size", version: 1, sizing })?;
-    writer.write_all(b"\n")?;
-    writer.flush()
+pub fn write_json(sizing: &Sizing, writer: impl Write) -> io::Result<()> {
+    write_pretty(&Document { format: "ptosim-size", version: 1, sizing }, writer)
 }
 
 /// A search as it stands in a file.

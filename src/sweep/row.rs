@@ -3,7 +3,7 @@
 use super::plan::{Inputs, Point};
 use super::spec::DEFAULT_MACHINE;
 use crate::engine::RunError;
-use crate::report::{Outcome, Report};
+use crate::report::Report;
 use crate::size;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Row {
         };
         match result {
             Ok(report) => {
-                row.outcome = outcome(report.outcome).into();
+                row.outcome = report.outcome.name().into();
                 (row.makespan, row.finish) = (report.makespan, report.finish);
                 (row.tasks, row.edges) = (report.tasks, report.edges);
                 row.efficiency = report.bounds.efficiency;
@@ -95,15 +95,6 @@ impl Row {
         let mut line = serde_json::to_string(self).expect("a row is plain data");
         line.push('\n');
         line
-    }
-}
-
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Deadlock => "deadlock",
-        Outcome::Failed => "failed",
-        Outcome::Timeout => "timeout",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SweepError;
 use super::axis::{Axis, Key, is_range};
-use crate::config::Machine;
+use crate::config::{Machine, line_of};
 use crate::nearest::nearest;
 use crate::policy::{Config, Name};
 use crate::workload::generate;
@@ -127,7 +127,7 @@ impl Spec {
 
 impl Reader<'_> {
     fn wrong(&self, offset: usize, message: &str) -> SweepError {
-        let line = self.text[..offset.min(self.text.len())].matches('\n').count() + 1;
+        let line = line_of(self.text, offset);
         SweepError::Spec(format!("{}:{line}: {message}", self.origin))
     }
 

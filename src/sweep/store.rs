@@ -161,9 +161,7 @@ fn rewrite(
     content: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
 ) -> Result<(), OutputError> {
     let mut file = Output::open(&path.display().to_string())?;
-    let mut writer = BufWriter::new(&mut file);
-    content(&mut writer).and_then(|()| writer.flush()).map_err(|error| output(path, error))?;
-    drop(writer);
+    file.fill(content)?;
     file.commit()
 }
 

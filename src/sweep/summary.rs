@@ -201,6 +201,7 @@ fn told(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::rolls;
 
     fn row(makespan: u64, workers: u32, memory: u64, window: &str) -> Row {
         Row {
@@ -223,11 +224,7 @@ mod tests {
 
     #[test]
     fn the_front_holds_exactly_the_runs_that_nothing_beats() {
-        let mut seed = 7_u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut random = rolls(7);
         let rows: Vec<Row> = (0..300).map(|_| row(random(20), random(8) as u32, random(12), "1")).collect();
         let summary = summarize(&rows, &[]);
         let at_least = |a: &Row, b: &Row| a.makespan <= b.makespan && a.workers <= b.workers && a.memory <= b.memory;

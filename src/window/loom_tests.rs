@@ -1,6 +1,6 @@
 //! Models of the window's protocol: every interleaving of two or three threads on windows of two to four slots.
 //!
-//! `scripts/loom.sh` runs them. A mutation that must be found, which `scripts/loom.sh --mutate` makes: the exchange in `Window::link`
+//! `scripts/loom.sh` runs them. A mutation that must be found, which `scripts/loom.sh --mutate` makes: the exchange in `Slot::hang`
 //! `Relaxed` instead of `Release`; `linking_meets_closing` then finds an entry whose consumer was never written.
 
 use super::{Linked, Needs, Outcomes, SlotRef, State, Window};
@@ -50,8 +50,7 @@ impl Model {
     }
 
     fn all_retired(&self) -> bool {
-        let ring = self.window.ring(0);
-        ring.retired() == ring.submitted() && ring.deps_used() == 0 && self.window.tensors() == 0
+        self.window.is_empty() && self.window.ring(0).deps_used() == 0 && self.window.tensors() == 0
     }
 }
 

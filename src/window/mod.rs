@@ -18,7 +18,7 @@ mod state;
 pub use links::{Linked, Links, Newcomer};
 pub use reserve::{Needs, Refusal, Resource};
 pub use ring::{HeapPiece, Ring};
-pub use slot::{Description, NONE, Slot, SlotRef, flag};
+pub use slot::{Description, NONE, Slot, SlotRef, flag, symbol};
 pub use span::{AnyBytes, Span};
 pub use state::State;
 
@@ -161,6 +161,11 @@ impl<S: Sharing> Window<S> {
     /// Number of all slots.
     pub fn n_slots(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Whether every task that entered it has retired.
+    pub fn is_empty(&self) -> bool {
+        self.rings.iter().all(|ring| ring.retired() == ring.submitted())
     }
 
     /// Tensor-map entries in use.
@@ -316,9 +321,10 @@ impl<S: Sharing> Window<S> {
 
     /// Visits the consumers that wait for a task that is not complete, newest first.
     pub fn each_consumer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
-        let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `link`.
+        let mut index = self.slot(slot).fanout.load(Acquire); // Ordering: pairs with the Release in `hang`.
         while index < CLOSED {
             let entry = &self.entries[index as usize];
+            // Ordering: Relaxed; what the head leads to was published with it.
             visit(entry.consumer.load(Relaxed));
             index = entry.next.load(Relaxed);
         }
@@ -334,6 +340,7 @@ impl<S: Sharing> Window<S> {
     #[inline]
     pub fn each_producer(&self, slot: SlotRef, mut visit: impl FnMut(SlotRef)) {
         let task = self.slot(slot);
+        // Ordering: Relaxed throughout; the orchestrator's own.
         let first = task.deps_first.load(Relaxed);
         for nth in 0..task.deps_linked.load(Relaxed) {
             visit(self.entries[self.entry_index(slot, first, nth) as usize].producer.load(Relaxed));
@@ -391,7 +398,7 @@ impl<S: Sharing> Window<S> {
     #[inline(always)]
     pub fn complete_in(&self, slot_ref: SlotRef, slot: &Slot<S>, outcomes: &mut impl Outcomes) {
         slot.state.become_state(State::Completed);
-        // Ordering: AcqRel pairs with `link`: a consumer either hangs in the list taken here or finds CLOSED.
+        // Ordering: AcqRel pairs with the exchange in `hang`: a consumer either hangs in the list taken here or finds CLOSED.
         let head = slot.fanout.swap(CLOSED, AcqRel);
         let mut index = match self.fanout_order {
             FanoutOrder::Lifo => head,
@@ -403,6 +410,7 @@ impl<S: Sharing> Window<S> {
                 left = left.checked_sub(1).expect(CIRCLE);
             }
             let entry = &self.entries[index as usize];
+            // Ordering: Relaxed; the swap has made visible what the head leads to.
             let consumer = entry.consumer.load(Relaxed);
             // Read before the consumer is released: it may run, retire and give the entry away at once.
             index = entry.next.load(Relaxed);
@@ -413,6 +421,7 @@ impl<S: Sharing> Window<S> {
                 _ => {}
             }
         }
+        // Ordering: Relaxed; the entries of the task itself were written before it was published.
         let mut left = slot.deps_linked.load(Relaxed);
         if left > 0 {
             assert!(!S::SHARED || left <= self.deps, "{TOO_MANY}");

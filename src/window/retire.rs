@@ -5,7 +5,7 @@ use super::{Window, prefetch};
 use crate::sync::{Sharing, Word};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How many tasks behind the one that retires the task is that is fetched.
+/// While a task retires, the slot of the task so many places behind it is fetched.
 const AHEAD: u64 = 4;
 
 impl<S: Sharing> Window<S> {

@@ -76,7 +76,7 @@ impl<S: Sharing> Ring<S> {
     /// Tasks that left it (`last_task_alive`).
     #[inline]
     pub fn retired(&self) -> u64 {
-        self.scheduler.slots.load(Acquire) // Ordering: pairs with the Release in `return_slot`.
+        self.scheduler.slots.load(Acquire) // Ordering: pairs with the Release in `return_slots_to`.
     }
 
     /// End of the newest heap piece.

@@ -9,7 +9,7 @@
 //! say what the second one holds. Most tasks never touch it.
 
 use super::state::{State, StateWord};
-use crate::id::{TaskId, TaskType};
+use crate::id::{Symbol, TaskId, TaskType};
 use crate::sync::{Sharing, Word};
 use crate::workload::{Cost, Submit, Units};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -21,6 +21,12 @@ pub type SlotRef = u32;
 
 /// No slot, no entry.
 pub const NONE: u32 = u32::MAX;
+
+/// The symbol in a word of a [`Description`], where [`NONE`] stands for none.
+#[inline]
+pub fn symbol(word: u32) -> Option<Symbol> {
+    (word != NONE).then_some(Symbol(word))
+}
 
 /// The list of consumers is closed: the task is complete.
 pub(super) const CLOSED: u32 = u32::MAX - 1;
@@ -189,6 +195,8 @@ impl<S: Sharing> Slot<S> {
     }
 }
 
+// Ordering: Relaxed throughout. What is written before the task is published becomes visible with that: its Release pairs with the
+// Acquire of whoever takes the task. What changes afterwards is for one thread, or says otherwise.
 impl<S: Sharing> Description<S> {
     /// Type of the task.
     #[inline]
@@ -210,7 +218,6 @@ impl<S: Sharing> Description<S> {
     }
 
     /// Fills in a task before it is published; `class` is a number of the engine's own, below 8.
-    // Ordering: Relaxed throughout; the Release of publishing pairs with the Acquire of whoever takes the task.
     #[inline(always)]
     pub fn describe(&self, task: &Submit, kind: TaskType, cost: Cost, class: u32) {
         let mut what = (kind as u32 | class << 7) << flag::BITS;

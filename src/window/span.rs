@@ -23,7 +23,7 @@ pub struct Span<T> {
     mapping: Option<Arc<MmapRaw>>,
 }
 
-/// What all bytes of a file may be seen as: plain atomic words, valid whatever the bytes say.
+/// A type that the bytes of a file may be seen as: plain atomic words, valid whatever the bytes say.
 ///
 /// # Safety
 /// Every bit pattern must be a valid value, and every change must go through atomics.

@@ -54,7 +54,7 @@ impl<S: Sharing> StateWord<S> {
 
     #[inline]
     pub(super) fn state(&self) -> State {
-        // Ordering: pairs with the Release of `become`, so that what was written before is seen.
+        // Ordering: pairs with the Release of `become_state`, so that what was written before is seen.
         match self.0.load(Acquire) & 7 {
             0 => State::Free,
             1 => State::Pending,

@@ -11,6 +11,8 @@ struct Task {
     timestamp: i64,
     cycles: u64,
     deps: Vec<usize>,
+    /// It takes no worker.
+    is_none: bool,
 }
 
 /// A random case: queue *i* belongs to worker *i*.
@@ -39,13 +41,14 @@ fn case(seed: u64) -> Case {
     let mut random = Random(seed);
     let (n_nodes, n_workers, n_tasks) = (1 + random.below(6), 1 + random.below(4), 1 + random.below(40));
     // Half of the graphs are chains of stages without cycles.
-    let is_staged = random.below(2) == 0;
+    let (is_staged, has_none) = (random.below(2) == 0, random.below(3) == 0);
     let tasks = (0..n_tasks)
         .map(|task| Task {
             node: if is_staged { task * n_nodes / n_tasks } else { random.below(n_nodes) },
             timestamp: i64::try_from(random.below(20)).expect("a small number"),
             cycles: random.below(30) as u64,
             deps: (0..random.below(4)).filter(|_| task > 0).map(|_| random.below(task.max(1))).collect(),
+            is_none: has_none && random.below(4) == 0,
         })
         .collect();
     Case {
@@ -98,9 +101,13 @@ impl Model<'_> {
         (0..self.n_nodes()).filter(feeds).collect()
     }
 
+    fn is_ready(&self, task: usize) -> bool {
+        self.case.tasks[task].deps.iter().all(|dep| self.completed.contains(dep))
+    }
+
     fn held(&self, node: usize) -> Option<usize> {
-        let is_ready = |task: &usize| self.case.tasks[*task].deps.iter().all(|dep| self.completed.contains(dep));
-        let waiting = self.of(node).filter(|task| !self.admitted.contains(task)).filter(is_ready);
+        let is_open = |task: &usize| !self.case.tasks[*task].is_none && !self.admitted.contains(task);
+        let waiting = self.of(node).filter(is_open).filter(|&task| self.is_ready(task));
         waiting.min_by_key(|&task| (self.case.tasks[task].timestamp, task))
     }
 
@@ -108,7 +115,8 @@ impl Model<'_> {
         let pending =
             self.of(node).filter(|task| self.admitted.contains(task) && !self.processed.contains(task)).count();
         let waits = |task: usize, to: usize| {
-            self.of(to).any(|other| self.consumes(other, task) && !self.admitted.contains(&other))
+            let waits = |other: usize| !self.case.tasks[other].is_none && !self.admitted.contains(&other);
+            self.of(to).any(|other| self.consumes(other, task) && waits(other))
         };
         let is_full = |to: usize| {
             let packets = self.of(node).filter(|task| self.completed.contains(task) && waits(*task, to)).count();
@@ -136,10 +144,20 @@ impl Model<'_> {
         }
     }
 
-    fn complete(&mut self, task: usize) {
+    /// The task is completed; whether its node closes.
+    fn end(&mut self, task: usize) -> bool {
         self.completed.insert(task);
+        self.of(self.case.tasks[task].node).all(|other| self.completed.contains(&other))
+    }
+
+    fn complete(&mut self, task: usize) {
+        let is_closed = self.end(task);
+        self.ask(task, is_closed);
+    }
+
+    /// What the completion of a task asks for.
+    fn ask(&mut self, task: usize, is_closed: bool) {
         let node = self.case.tasks[task].node;
-        let is_closed = self.of(node).all(|other| self.completed.contains(&other));
         if is_closed {
             for upstream in self.upstream(node) {
                 self.schedule(upstream);
@@ -154,6 +172,19 @@ impl Model<'_> {
         if !is_closed {
             self.sched_required(node, &mut BTreeSet::new());
         }
+    }
+
+    /// The next task that takes no worker and became READY by the completion of one of these, whose order is that of completion.
+    fn next_none(&self, completed: &[usize]) -> Option<usize> {
+        let is_next =
+            |&task: &usize| self.case.tasks[task].is_none && !self.completed.contains(&task) && self.is_ready(task);
+        let last = |&task: &usize| {
+            let place = |dep: &usize| completed.iter().position(|done| done == dep);
+            let released_by = self.case.tasks[task].deps.iter().filter_map(place).max();
+            // Consumers are linked in front of each other.
+            (released_by, if released_by.is_some() { usize::MAX - task } else { task })
+        };
+        (0..self.case.tasks.len()).filter(is_next).min_by_key(last)
     }
 
     /// Every free worker takes the first task of its queue.
@@ -174,13 +205,32 @@ impl Model<'_> {
         }
     }
 
-    fn run(mut self) -> Outcome {
+    /// Each source is listed, and each listing schedules the listed node that was chosen longest ago.
+    fn list_sources(&mut self) {
+        let mut chosen: Vec<(usize, usize)> = Vec::new();
         for source in 0..self.n_nodes() {
             if self.upstream(source).is_empty() {
-                // Each source is new in the list, so it is the one chosen.
-                self.schedule(source);
+                chosen.push((0, source));
+                let open = chosen.iter_mut().filter(|(_, node)| !self.is_held_back(*node));
+                if let Some(oldest) = open.min() {
+                    oldest.0 = source + 1;
+                    let node = oldest.1;
+                    self.schedule(node);
+                }
             }
         }
+    }
+
+    fn run(mut self) -> Outcome {
+        // What happens before the start is taken up right after it.
+        let mut completed = Vec::new();
+        let mut early = Vec::new();
+        while let Some(task) = self.next_none(&completed) {
+            completed.push(task);
+            early.push((task, self.end(task)));
+        }
+        self.list_sources();
+        early.into_iter().for_each(|(task, is_closed)| self.ask(task, is_closed));
         let mut busy = vec![None; self.case.n_workers];
         loop {
             self.dispatch(&mut busy);
@@ -189,7 +239,12 @@ impl Model<'_> {
                 for worker in &mut busy {
                     if let Some((task, _)) = worker.take_if(|(_, until)| *until == end) {
                         self.complete(task);
+                        completed.push(task);
                     }
+                }
+                while let Some(task) = self.next_none(&completed) {
+                    self.complete(task);
+                    completed.push(task);
                 }
             } else {
                 let oldest = (0..self.n_nodes()).filter_map(|node| self.held(node));
@@ -223,7 +278,11 @@ fn by_policy(case: &Case) -> Outcome {
     let backpressure = if case.is_relaxed { "relaxed" } else { "strict" };
     let config =
         json!({"policy": "bmf", "scheduler_count": case.n_workers, "backpressure": backpressure, "nodes": nodes});
-    let submit = |task: &Task| json!({"op": "submit", "cycles": task.cycles, "deps": task.deps, "node": task.node, "timestamp": task.timestamp});
+    let submit = |task: &Task| {
+        let kind = if task.is_none { "NONE" } else { "VECTOR" };
+        json!({"op": "submit", "cycles": task.cycles, "deps": task.deps, "node": task.node, "timestamp": task.timestamp,
+            "worker_type": kind})
+    };
     let operations: Vec<_> = case.tasks.iter().map(submit).collect();
     let told = run(&config, &machine(&format!("{}any", case.n_workers)), &operations).expect("it runs");
     let task = |name: &str| name.trim_start_matches("task").parse().expect("a number");
@@ -250,7 +309,7 @@ fn bmf_agrees_with_the_model_on_random_node_graphs() {
             let case = case(seed);
             let (model, policy) = (by_model(&case), by_policy(&case));
             assert_eq!(policy, model, "seed {seed}");
-            let is_whole = model.rows.len() == case.tasks.len();
+            let is_whole = model.rows.len() == case.tasks.iter().filter(|task| !task.is_none).count();
             assert!(is_whole || !case.is_relaxed, "seed {seed}: relaxed graphs always finish");
             (usize::from(!model.forced.is_empty()), usize::from(!is_whole))
         })

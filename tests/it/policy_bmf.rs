@@ -209,6 +209,34 @@ fn a_child_released_by_the_start_of_its_parent_asks_for_its_node() {
 }
 
 #[test]
+fn every_child_released_at_once_asks_for_the_node() {
+    let config = json!({"policy": "bmf", "nodes": {
+        "0": {"scheduler": 0}, "1": {"scheduler": 1}, "2": {"scheduler": 2, "queue_length_limit": 1},
+    }});
+    let text = "p:30{n=0 ts=1} c1:10{n=1 ts=1 parent=0 spawn_offset=5} c2:10{n=1 ts=2 parent=0 spawn_offset=5} \
+                d:10(p,c1){n=2 ts=1}";
+    let told = told(&config, "3any", text, &[]);
+    assert_eq!(told.schedule(), "p@w0[0,30) c1@w1[5,15) c2@w1[15,25) d@w2[30,40)");
+}
+
+#[test]
+fn a_node_that_only_the_configuration_feeds_is_a_source() {
+    let text = r#"{"nodes": [{"id": 0, "scheduler": 0, "output_streams": [{"identifier": "v"}]},
+        {"id": 1, "scheduler": 1, "input_streams": [{"identifier": "v"}]}]}"#;
+    let config = ptosim::policy::bmf::Config::from_graph_json(text, "g.json", 1).unwrap();
+    let mut builder = ptosim::workload::Builder::new("two");
+    for node in [0, 1] {
+        let fields = ptosim::workload::PolicyFields { node: Some(node), ..Default::default() };
+        builder.task("k").vector().cycles(10).policy(fields).submit();
+    }
+    let workload = builder.build().unwrap();
+    let machine = machine("2any");
+    let policy = ptosim::policy::bmf::Bmf::new(&config, &workload, &machine).unwrap();
+    let report = ptosim::engine::simulate_under(&workload, &machine, policy, &mut ()).unwrap();
+    assert_eq!((report.outcome, report.makespan), (Outcome::Completed, 10));
+}
+
+#[test]
 fn special_timestamps_come_last() {
     let (eof, source) = (i64::MAX - 3, i64::MAX - 1);
     let text = format!("e:5{{n=0 ts={eof}}} i:5{{n=1 ts={source}}} x:5{{n=2 ts=99}}");

@@ -282,6 +282,12 @@ fn repeated_names_are_routines_of_their_own_unless_forbidden() {
 }
 
 #[test]
+fn a_task_is_an_activation_of_the_routine_that_has_its_name() {
+    assert_eq!(under("", &any(2), "a:30 x:10{rt=a} y:10{rt=a}").schedule(), "a@0[0,30) x@1[30,40) y@0[40,50)");
+    assert_eq!(under("", &any(2), "x:30{rt=a} a:10 b:10").schedule(), "x@0[0,30) b@1[0,10) a@1[30,40)");
+}
+
+#[test]
 fn an_unknown_group_is_an_error_with_the_nearest_one() {
     let error = under(TWO_GROUPS, &any(3), "a:10{grp=g11}").error();
     assert_eq!(error, "case:2: task 0 `a`: no processor serves group `g11`; did you mean `g1`?");

@@ -88,6 +88,8 @@ fn what_this_build_cannot_do_says_so() {
     );
     refuses("run bgemm --engine threads --progress-seconds 0", "must be a time from 0.001 to 1e18; try 2");
     refuses("run bgemm --engine threads --progress-seconds nan", "must be a time from 0.001 to 1e18; try 2");
+    refuses("run bgemm --engine threads --executors 0", "must be a number from 1; try 1");
+    refuses("device --window-file no/such/window --executors 0", "must be a number from 1; try 1");
     refuses("run bgemm --engine threads --verify", "--verify compares numbers that only --engine execute computes");
     refuses("run lu:tiles=2,tile=8 --engine execute", "kernel `getrf`: no such function; known are add, ");
     refuses("run chain:n=10 --from stg", "--from names the format of a file, and this is a generator; leave it out");

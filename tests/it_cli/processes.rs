@@ -53,6 +53,19 @@ fn a_device_runs_what_another_process_submits() {
 }
 
 #[test]
+fn a_submitter_tells_that_a_device_follows_no_timed_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (window, trace) = (folder.path().join("window"), folder.path().join("trace.jsonl"));
+    let header = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"stopped"}"#;
+    let control = r#"{"op":"control","at":5,"cmd":"shutdown"}"#;
+    std::fs::write(&trace, format!("{header}\n{control}\n{{\"op\":\"submit\",\"cycles\":5}}\n")).expect("a file");
+    let device = start_device(&window, "");
+    let submitted = ptosim(&format!("submit --window-file {} {}", window.display(), trace.display()));
+    assert!(submitted.code == 0 && submitted.stdout.contains("1 timed command of the program had no"), "{submitted:?}");
+    assert_eq!(end(device).code, 0);
+}
+
+#[test]
 fn a_scope_that_fills_the_window_is_a_deadlock_for_two_processes_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let window = folder.path().join("window");

@@ -84,6 +84,8 @@ fn what_if_helps_with_a_deadlock_and_respects_the_settings_of_a_policy() {
     let answers = result["what_if"].as_array().expect("a list");
     let window = answers.iter().find(|answer| answer["change"] == "window without limit").expect("an answer");
     assert_eq!((&window["outcome"], &window["makespan"]), (&"completed".into(), &5.into()));
+    assert_eq!(window["gain"], 0, "nothing completed that could be compared");
+    assert!(ended.stdout.contains("5  completes "), "{ended:?}");
 
     let conf = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 2\n";
     std::fs::write(folder.path().join("policy.toml"), conf).expect("a file");
@@ -92,6 +94,36 @@ fn what_if_helps_with_a_deadlock_and_respects_the_settings_of_a_policy() {
         "run random:n=20 --policy cyber_classic --policy-config policy.toml --what-if --json b.json",
     );
     assert_eq!(ended.code, 0, "{ended:?}");
+}
+
+#[test]
+fn what_if_of_workers_that_a_policy_counts_can_be_tried() {
+    let folder = folder();
+    let nodes = r#"{"nodes":[{"id":0,"scheduler":0},{"id":1,"scheduler":1}]}"#;
+    std::fs::write(folder.path().join("bmf.json"), nodes).expect("a file");
+    let run = "run random:n=50 --policy-config bmf.json";
+    let ended = call(folder.path(), &format!("{run} --what-if --json a.json"));
+    let result: Value = serde_json::from_str(&read(folder.path(), "a.json")).expect("JSON");
+    let answers = result["what_if"].as_array().unwrap_or_else(|| panic!("{ended:?}"));
+    for answer in answers {
+        let settings = answer["settings"].as_array().expect("a list").iter().filter_map(Value::as_str);
+        let settings: Vec<String> = settings.map(|setting| format!("--set {setting}")).collect();
+        let again = call(folder.path(), &format!("{run} {} --json -", settings.join(" ")));
+        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+        assert_eq!(again["makespan"], answer["makespan"], "{settings:?}");
+    }
+    let classic = "[[scheduler_conf.classic_conf.groups]]\nname = \"g\"\nprocessor_num = 2\n";
+    std::fs::write(folder.path().join("classic.toml"), classic).expect("a file");
+    let ended = call(folder.path(), "run random:n=50 --policy cyber_classic --policy-config classic.toml --what-if");
+    assert!(ended.stdout.contains("--what-if: the configuration of the policy allows none"), "{ended:?}");
+}
+
+#[test]
+fn free_threads_say_that_they_observe_no_path() {
+    let folder = folder();
+    let ended = call(folder.path(), "run chain:n=9 --engine threads --critical-path a.csv");
+    assert!(ended.code == 0 && ended.stdout.contains("observe no path in cycles"), "{ended:?}");
+    assert!(read(folder.path(), "a.csv").contains("static,"), "{ended:?}");
 }
 
 #[test]

@@ -107,6 +107,27 @@ fn whom_a_task_wakes_changes_no_result() {
 }
 
 #[test]
+fn a_kernel_that_fails_is_told_with_its_line() {
+    let folder = folder();
+    let header = r#"{"op":"header","format":"ptosim-trace","version":1,"name":"misfit"}"#;
+    let buffers = "{\"op\":\"buffer\",\"id\":\"A\",\"bytes\":64}\n{\"op\":\"buffer\",\"id\":\"B\",\"bytes\":16}";
+    let copy = r#"{"op":"submit","kernel":"copy","worker_type":"VECTOR","in":["A"],"out":["B"]}"#;
+    fs::write(folder.path().join("misfit.jsonl"), format!("{header}\n{buffers}\n{copy}\n")).expect("a file");
+    let ended = call(folder.path(), "run misfit.jsonl --engine execute");
+    let said =
+        "misfit.jsonl:4: task 0 `task0`, kernel `copy`: made 64 bytes for a region of 16; give it a region of 64";
+    assert!(ended.code == 1 && ended.stderr.contains(said), "{ended:?}");
+}
+
+#[test]
+fn free_threads_tell_which_rules_they_do_not_follow() {
+    let rules = "--set rules.on_ready_queue_full=drop --set rules.adaptive_window=4";
+    let ended = ptosim(&format!("run chain:n=9 --engine threads {rules}"));
+    assert!(ended.stdout.contains("rules.on_ready_queue_full = \"drop\" had no effect"), "{ended:?}");
+    assert!(ended.stdout.contains("rules.adaptive_window had no effect"), "{ended:?}");
+}
+
+#[test]
 fn json_and_schedule_are_written_and_say_the_same_every_time() {
     let folder = folder();
     let ended = call(folder.path(), "run chain.jsonl --json a.json --schedule a.csv");

@@ -196,7 +196,9 @@ fn compute(kernel: &Kernel, operands: &[(Access, Place)]) -> Result<(), String> 
         if *access != Access::Read {
             let (made, room) = (operand.bytes.len() as u64, place.len());
             if made != room {
-                return Err(format!("made {made} bytes for a region of {room}"));
+                return Err(format!(
+                    "made {made} bytes for a region of {room}; give it a region of {made} bytes, or inputs that fit"
+                ));
             }
             place.scatter(&operand.bytes);
         }

@@ -61,7 +61,7 @@ enum Seat {
     Left,
 }
 
-/// A reader that is taken, and the page it reads; none is its end.
+/// A reader that is taken, and the page it reads; without a page it comes to its end.
 struct Turn {
     desk: usize,
     reader: Box<dyn PageReader>,

@@ -12,7 +12,7 @@ use super::Reader;
 use super::facts::{DoneJob, Names, Occupancy, Started, Submitted};
 use crate::engine::{BlockRow, JobKind, JobStep, Phase, Placed, SchedulerJob};
 use crate::id::{Symbol, TaskId, TaskType, WorkerId};
-use crate::window::{NONE, Resource, prefetch_to_write};
+use crate::window::{self, Resource, prefetch_to_write};
 use std::sync::Arc;
 
 /// Words of a page, a power of two, and room for what begins in it. Threads wake each other once a page, which takes microseconds; much
@@ -145,8 +145,7 @@ fn kind(head: u64) -> TaskType {
 
 #[inline]
 fn symbol(number: u64) -> Option<Symbol> {
-    let number = number as u32;
-    (number != NONE).then_some(Symbol(number))
+    window::symbol(number as u32)
 }
 
 /// The task submitted last into each slot, if producers are asked for: they are told by their slots.

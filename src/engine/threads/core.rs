@@ -12,7 +12,7 @@ use super::clocks::Clocks;
 use super::ring::ReadyRing;
 use super::sleep::Sleepers;
 use super::stats::{SAMPLED, Stats};
-use super::{Faults, Kernels, Setup};
+use super::{Faults, Kernels, Setup, nanoseconds_since};
 use crate::config::{Machine, Wake};
 use crate::engine::{RunError, make_window};
 use crate::id::{Symbol, TaskId, TaskType};
@@ -93,6 +93,8 @@ pub(super) struct Sample {
 /// A kernel that did not come to a good end.
 #[derive(Debug)]
 pub(super) struct Failure {
+    /// Where the task lives, and still does when the run ends.
+    pub(super) slot: SlotRef,
     pub(super) task: TaskId,
     pub(super) name: Option<Symbol>,
     pub(super) kernel: Option<Symbol>,
@@ -150,7 +152,7 @@ impl<'a, K: Kernels> Core<'a, K> {
 
     /// Nanoseconds since the run began.
     pub(super) fn nanoseconds(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanoseconds_since(self.epoch)
     }
 
     #[inline]
@@ -241,7 +243,8 @@ impl<'a, K: Kernels> Core<'a, K> {
         }
     }
 
-    /// Somebody found that everybody is idle, itself included. Returns whether the run is over; otherwise the caller sleeps on.
+    /// Called by whoever finds that everybody is idle, itself included: hands out what a lost wake-up left behind, wakes a blocked
+    /// orchestrator, or ends the run.
     pub(super) fn all_idle(&self, me: usize) {
         // Something may have been left behind by a wake-up that was lost on purpose; the finder takes it up itself.
         if self.has_ready() || !self.ended.is_empty() {

@@ -9,14 +9,14 @@ use super::executor::spin_until;
 use super::kernels::{Call, KernelError, Kernels};
 use super::ring::ReadyRing;
 use super::sleep::{Sleepers, Slept};
-use super::{EndOnPanic, Options, SPIN, host_cpus};
+use super::{EndOnPanic, Options, SPIN, host_cpus, n_executors, nanoseconds_since};
 use crate::config::Machine;
-use crate::engine::{self, BlockRow, Cause, JobStep, Observer, Phase, Placed, Retired, RunError, SchedulerJob};
-use crate::id::{Symbol, TaskId, TaskType, WorkerId};
+use crate::engine::{self, BlockRow, Observer, RunError, Watch};
+use crate::id::{TaskId, WorkerId};
 use crate::policy::Choice;
 use crate::report::{Report, ThreadsReport};
-use crate::sync::{Local, Shared, Sharing};
-use crate::window::{NONE, SlotRef, Window};
+use crate::sync::{Shared, Sharing};
+use crate::window::{NONE, symbol};
 use crate::workload::{Symbols, Workload};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,7 +63,7 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
     observer: &mut O,
 ) -> Result<Report, RunError> {
     let n_workers = machine.workers.total() as usize;
-    let executors = options.executors.unwrap_or_else(|| host_cpus().saturating_sub(1)).clamp(1, n_workers.clamp(1, 47));
+    let executors = n_executors(machine, options, 1);
     let hall = Hall::new(kernels, n_workers, executors);
     hall.sleepers.register(TURN);
     let start = Instant::now();
@@ -77,8 +77,9 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
             }
         }
         let _guard = EndOnPanic(|| hall.end());
-        let mut turn = Turn { hall: &hall, observer, last: None, parks: 0 };
-        let result = engine::run_with(workload, machine, choice, &mut turn);
+        let mut turn = Turn { hall: &hall, last: None, parks: 0 };
+        // The turn is told first, so that an observer learns of an end that has really come.
+        let result = engine::run_with(workload, machine, choice, &mut Watch(&mut [&mut turn, observer]));
         hall.end();
         result.map(|report| (report, turn.parks))
     });
@@ -86,7 +87,7 @@ pub fn run_deterministic<K: Kernels, O: Observer>(
     if let Some(message) = hall.failure.lock().expect("nobody panics with it").take() {
         return Err(RunError::Kernel(message));
     }
-    let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let wall_ns = nanoseconds_since(start);
     report.engine = "threads".into();
     report.threads = Some(ThreadsReport {
         mode: "deterministic".into(),
@@ -162,12 +163,11 @@ impl<'a, K: Kernels> Hall<'a, K> {
     fn run_block(&self, worker: u32) {
         let desk = &self.desks[worker as usize];
         // Ordering: Relaxed; the queue published the desk.
-        let kernel = desk.kernel.load(Relaxed);
         let call = Call {
             task: TaskId(desk.task.load(Relaxed)),
             slot: NONE,
             block: desk.block.load(Relaxed),
-            kernel: (kernel != NONE).then_some(Symbol(kernel)),
+            kernel: symbol(desk.kernel.load(Relaxed)),
             cycles: desk.cycles.load(Relaxed),
         };
         let ended = catch_unwind(AssertUnwindSafe(|| self.kernels.run(&call)));
@@ -221,86 +221,23 @@ impl<'a, K: Kernels> Hall<'a, K> {
 }
 
 /// The observer through which the virtual engine hands blocks out and waits for them.
-struct Turn<'h, 'a, K, O> {
+struct Turn<'h, 'a, K> {
     hall: &'h Hall<'a, K>,
-    observer: &'h mut O,
     /// The block told last: a MIX block is told once for each of its workers, the leader first.
     last: Option<(TaskId, u32, u64)>,
     parks: u64,
 }
 
-impl<K: Kernels, O: Observer> Observer for Turn<'_, '_, K, O> {
-    fn block(&mut self, row: &BlockRow, names: &Symbols) {
+impl<K: Kernels> Observer for Turn<'_, '_, K> {
+    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
         let block = Some((row.task, row.block, row.start));
         if self.last != block {
             self.last = block;
             self.hall.start(row);
         }
-        self.observer.block(row, names);
     }
 
-    fn block_ends(&mut self, leader: WorkerId, now: u64) {
+    fn block_ends(&mut self, leader: WorkerId, _now: u64) {
         self.parks += self.hall.wait_for(leader);
-        self.observer.block_ends(leader, now);
-    }
-
-    fn submitted(&mut self, task: TaskId, slot: SlotRef, window: &Window<Local>, now: u64) {
-        self.observer.submitted(task, slot, window, now);
-    }
-
-    fn completed(&mut self, task: TaskId, now: u64) {
-        self.observer.completed(task, now);
-    }
-
-    fn consumed(&mut self, task: TaskId, now: u64) {
-        self.observer.consumed(task, now);
-    }
-
-    fn retired(&mut self, retired: &Retired, now: u64) {
-        self.observer.retired(retired, now);
-    }
-
-    fn ready(&mut self, task: TaskId, slot: SlotRef, kind: TaskType, now: u64) {
-        self.observer.ready(task, slot, kind, now);
-    }
-
-    fn withdrawn(&mut self, kind: TaskType, now: u64) {
-        self.observer.withdrawn(kind, now);
-    }
-
-    fn placed(&mut self, placed: &Placed<'_>, now: u64) {
-        self.observer.placed(placed, now);
-    }
-
-    fn job(&mut self, job: &SchedulerJob, step: JobStep, now: u64) {
-        self.observer.job(job, step, now);
-    }
-
-    fn orchestrator(&mut self, phase: Phase, from: u64, now: u64) {
-        self.observer.orchestrator(phase, from, now);
-    }
-
-    fn occupied(&mut self, ring: u32, window: &Window<Local>, now: u64) {
-        self.observer.occupied(ring, window, now);
-    }
-
-    fn instant_over(&mut self, window: &Window<Local>, now: u64) {
-        self.observer.instant_over(window, now);
-    }
-
-    fn policy_acts(&mut self, now: u64) {
-        self.observer.policy_acts(now);
-    }
-
-    fn child_released(&mut self, slot: SlotRef, now: u64) {
-        self.observer.child_released(slot, now);
-    }
-
-    fn finished(&mut self, names: &Symbols, now: u64) {
-        self.observer.finished(names, now);
-    }
-
-    fn cancelled(&mut self, task: TaskId, cause: &Cause<'_>, now: u64) {
-        self.observer.cancelled(task, cause, now);
     }
 }

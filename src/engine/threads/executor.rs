@@ -1,14 +1,13 @@
 //! Executors run blocks; schedulers complete tasks. Both take from a queue, and sleep when it stays empty.
 
-use super::Kernels;
 use super::clocks::{Cycles, Share, Span};
 use super::core::{Core, Failure, Hands};
 use super::sleep::Slept;
 use super::stats::{SAMPLED, Stats};
-use super::{Call, KernelError};
+use super::{Call, KernelError, Kernels, nanoseconds_since};
 use crate::engine::BlockRow;
-use crate::id::{Symbol, TaskType, WorkerId};
-use crate::window::{NONE, SlotRef, flag};
+use crate::id::{TaskType, WorkerId};
+use crate::window::{SlotRef, flag, symbol};
 use crossbeam_utils::Backoff;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -206,7 +205,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
     fn run_block(&mut self, slot_ref: SlotRef, index: u32, spans: &[Span]) -> Result<(), KernelError> {
         let core = self.core;
         let slot = core.window.slot(slot_ref);
-        let (task, kernel) = (slot.task(), slot.job.kernel.load(Relaxed));
+        let (task, kernel) = (slot.task(), slot.job.kernel.load(Relaxed)); // Ordering: published with the task.
         let cycles = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
         let call = Call { task, slot: slot_ref, block: index, kernel: symbol(kernel), cycles };
         let sampled = (task.0.is_multiple_of(SAMPLED) && index == 0).then(|| self.started(slot_ref));
@@ -218,13 +217,12 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
             core.kernels.run(&call)
         }));
         if let Some(start) = sampled {
-            let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.hands.stats.start_to_end.record(nanoseconds);
+            self.hands.stats.start_to_end.record(nanoseconds_since(start));
         }
         let result = ended.unwrap_or_else(|panic| Err(KernelError(panic_message(panic.as_ref()))));
         if let Err(KernelError(message)) = result {
             let name = symbol(slot.job.name());
-            core.fail(Failure { task, name, kernel: call.kernel, message: message.clone() });
+            core.fail(Failure { slot: slot_ref, task, name, kernel: call.kernel, message: message.clone() });
             return Err(KernelError(message));
         }
         self.book(slot_ref, index, kernel, spans);
@@ -256,7 +254,7 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
                 block: index,
                 worker: WorkerId(span.worker),
                 submit: 0,
-                ready: moment.ready.load(Relaxed),
+                ready: moment.ready.load(Relaxed), // Ordering: published with the task.
                 start: span.start,
                 end: span.end,
                 name: symbol(slot.job.name()),
@@ -297,10 +295,6 @@ impl<'c, 'a, K: Kernels> Executor<'c, 'a, K> {
             }
         }
     }
-}
-
-fn symbol(word: u32) -> Option<Symbol> {
-    (word != NONE).then_some(Symbol(word))
 }
 
 pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

@@ -37,11 +37,18 @@ use crate::workload::Workload;
 use executor::Executor;
 use inject::Faults;
 use stats::Stats;
+use std::time::Instant;
 use submit::Submitter;
 
 /// Rounds of looking for work before a thread sleeps: about as long as a sleep costs. Miri runs one thread at a time, and a round
 /// costs it as much as a task.
 const SPIN: u32 = if cfg!(miri) { 4 } else { 400 };
+
+/// Most scheduler threads; a machine that asks for more gets these.
+const MOST_SCHEDULERS: usize = 16;
+
+/// Most executors: with the orchestrator and the schedulers there are no more threads than [`sleep::MOST_THREADS`].
+const MOST_EXECUTORS: usize = sleep::MOST_THREADS - 1 - MOST_SCHEDULERS;
 
 /// How to run on threads.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,10 +79,8 @@ struct Setup {
 
 impl Setup {
     fn new(machine: &Machine, options: &Options) -> Setup {
-        let schedulers = (machine.scheduler.threads as usize).min(16);
-        let most = (machine.workers.total() as usize).clamp(1, sleep::MOST_THREADS - 17);
-        let free = host_cpus().saturating_sub(1 + schedulers).max(1);
-        let executors = options.executors.unwrap_or(free).clamp(1, most);
+        let schedulers = (machine.scheduler.threads as usize).min(MOST_SCHEDULERS);
+        let executors = n_executors(machine, options, 1 + schedulers);
         let deferred = (machine.limits.window / 16).min(32) as u32;
         Setup {
             schedulers,
@@ -105,6 +110,17 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> RunError {
     RunError::Panic(executor::panic_message(panic))
 }
 
+/// Threads that run blocks: as many as asked for, or those that `others` leave of the host's CPUs; no more than there are workers.
+fn n_executors(machine: &Machine, options: &Options, others: usize) -> usize {
+    let most = (machine.workers.total() as usize).clamp(1, MOST_EXECUTORS);
+    options.executors.unwrap_or_else(|| host_cpus().saturating_sub(others)).clamp(1, most)
+}
+
+/// Nanoseconds of the host since a moment.
+fn nanoseconds_since(moment: Instant) -> u64 {
+    u64::try_from(moment.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// CPUs of the host.
 fn host_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -130,7 +146,7 @@ pub fn run<K: Kernels, O: Observer>(
     let mut submitter = Submitter::new(&core, orchestrator);
     let result = host(&core, &mut submitter, Submitter::run);
     let wall = core.nanoseconds();
-    outcome::conclude(&core, submitter, result, wall, workload, observer)
+    outcome::conclude(submitter, result, wall, workload, observer)
 }
 
 /// Starts the threads of a run, lets `body` submit on the calling thread, and ends them; their counts go to the submitter.

@@ -1,15 +1,14 @@
 //! What a run on threads has to tell: its report, or the error that ended it.
 
-use super::core::{Core, Failure};
+use super::core::Failure;
 use super::stats::Stats;
 use super::submit::Submitter;
 use super::{Kernels, host_cpus};
-use crate::config::Machine;
+use crate::config::{Machine, OnReadyFull};
 use crate::engine::deadlock::{Scene, explain};
 use crate::engine::tally::kernel_list;
 use crate::engine::{Observer, RunError};
 use crate::id::{WorkerId, WorkerType};
-use crate::orchestrator::Orchestrator;
 use crate::policy::Choice;
 use crate::report::{
     Accounts, Deadlock, OrchestratorReport, Outcome, Report, SchedulerReport, ThreadsReport, WorkerReport,
@@ -19,7 +18,6 @@ use std::collections::BTreeMap;
 
 /// Puts a finished run together.
 pub(super) fn conclude<K: Kernels, O: Observer>(
-    core: &Core<'_, K>,
     mut submitter: Submitter<'_, '_, K>,
     result: Result<(), RunError>,
     wall: u64,
@@ -29,53 +27,56 @@ pub(super) fn conclude<K: Kernels, O: Observer>(
     if let Err(error) = result {
         return Err(submitter.orchestrator.first_wrong(error));
     }
-    if let Some(failure) = failure(core, &submitter) {
+    if let Some(failure) = failure(&submitter) {
         return Err(failure);
     }
     let n_tasks = submitter.orchestrator.next_task().0;
-    let is_retired = |ring| core.window.ring(ring).retired() == core.window.ring(ring).submitted();
-    let complete = submitter.stuck_on.is_none() && (0..core.window.n_rings()).all(is_retired);
-    let deadlock = if complete { None } else { Some(stuck(core, &mut submitter, workload)?) };
+    let is_complete = submitter.stuck_on.is_none() && submitter.core.window.is_empty();
+    let deadlock = if is_complete { None } else { Some(stuck(&mut submitter, workload)?) };
     let mut rows = std::mem::take(&mut submitter.hands.stats.rows);
     rows.sort_by_key(|row| (row.start, row.task, row.block, row.worker));
     for row in &rows {
         observer.block(row, submitter.orchestrator.source().symbols());
     }
-    let mut report = report(core, &submitter, n_tasks, wall, workload.name(), deadlock);
-    let n_controls = workload.controls()?.len();
-    if n_controls > 0 {
-        let what = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
-        report
-            .notes
-            .push(format!("{what} of the program had no effect: threads follow them with --mode deterministic only"));
-    }
+    let mut report = report(&submitter, n_tasks, wall, workload.name(), deadlock);
+    report.notes.extend(without_effect(workload, submitter.core.machine)?);
     Ok(report)
 }
 
+/// What program and machine ask for and only virtual time can do.
+fn without_effect(workload: &dyn Workload, machine: &Machine) -> Result<Vec<String>, RunError> {
+    let n_controls = workload.controls()?.len();
+    let commands = if n_controls == 1 { "the timed command".into() } else { format!("{n_controls} timed commands") };
+    let rules = &machine.rules;
+    let drops = rules.on_ready_queue_full == OnReadyFull::Drop;
+    let without = [
+        (n_controls > 0, format!("{commands} of the program")),
+        (drops, "rules.on_ready_queue_full = \"drop\"".into()),
+        (rules.adaptive_window > 0, "rules.adaptive_window".into()),
+    ];
+    let without = without.into_iter().filter(|(is_asked, _)| *is_asked);
+    Ok(without
+        .map(|(_, what)| format!("{what} had no effect: threads follow it with --mode deterministic only"))
+        .collect())
+}
+
 /// The first kernel that failed, as an error.
-pub(super) fn failure<K: Kernels>(core: &Core<'_, K>, submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    let failure = core.failure.lock().expect("nobody panics with it");
-    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, &submitter.orchestrator)))
+pub(super) fn failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
+    let failure = submitter.core.failure.lock().expect("nobody panics with it");
+    failure.as_ref().map(|failure| RunError::Kernel(blame(failure, submitter)))
 }
 
-/// As [`failure`], while the run goes on.
-pub(super) fn peek_failure<K: Kernels>(submitter: &Submitter<'_, '_, K>) -> Option<RunError> {
-    failure(submitter.core, submitter)
-}
-
-fn blame(failure: &Failure, orchestrator: &Orchestrator) -> String {
-    let symbols = orchestrator.source().symbols();
-    let Failure { task, name, kernel, message } = failure;
+fn blame<K: Kernels>(failure: &Failure, submitter: &Submitter<'_, '_, K>) -> String {
+    let symbols = submitter.orchestrator.source().symbols();
+    let Failure { slot, task, name, kernel, message } = failure;
+    let place = submitter.orchestrator.place_of(submitter.lines[*slot as usize]);
     let name = name.map_or_else(|| format!("task{task}"), |name| symbols.name(name).to_string());
     let kernel = kernel.map_or_else(|| "(unnamed)".to_string(), |kernel| symbols.name(kernel).to_string());
-    format!("task {task} `{name}`, kernel `{kernel}`: {message}")
+    format!("{place}task {task} `{name}`, kernel `{kernel}`: {message}")
 }
 
-fn stuck<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &mut Submitter<'_, '_, K>,
-    workload: &dyn Workload,
-) -> Result<Deadlock, RunError> {
+fn stuck<K: Kernels>(submitter: &mut Submitter<'_, '_, K>, workload: &dyn Workload) -> Result<Deadlock, RunError> {
+    let core = submitter.core;
     let mut deadlock = explain(&Scene {
         window: &core.window,
         orchestrator: &submitter.orchestrator,
@@ -92,22 +93,19 @@ fn stuck<K: Kernels>(
 }
 
 fn report<K: Kernels>(
-    core: &Core<'_, K>,
     submitter: &Submitter<'_, '_, K>,
     tasks: u64,
     wall: u64,
     workload: String,
     deadlock: Option<Deadlock>,
 ) -> Report {
-    let (machine, stats) = (core.machine, &submitter.hands.stats);
+    let (machine, stats) = (submitter.core.machine, &submitter.hands.stats);
     let ended = stats.ended;
     let outcome = match deadlock {
         Some(_) => Outcome::Deadlock,
         None if ended.failed + ended.dropped + ended.cancelled > 0 => Outcome::Failed,
         None => Outcome::Completed,
     };
-    let moved = submitter.orchestrator.moved().iter();
-    let notes = moved.map(|kind| format!("the machine has no {kind} workers: {kind} tasks ran on VECTOR")).collect();
     let makespan = stats.makespan;
     Report {
         format: "ptosim-result".into(),
@@ -131,18 +129,17 @@ fn report<K: Kernels>(
         latency: BTreeMap::new(),
         kernels: kernel_list(&stats.kernels, submitter.orchestrator.source().symbols()),
         deadlock,
-        notes,
+        notes: submitter.orchestrator.notes().collect(),
         policy_report: serde_json::Value::Object(serde_json::Map::new()),
         verdict: String::new(),
         path: None,
         what_if: Vec::new(),
-        threads: Some(threads(core, submitter, tasks, wall)),
+        threads: Some(threads(submitter, tasks, wall)),
     }
 }
 
 /// Busy cycles are exact; what an idle worker waited for is not known where the host decides.
 fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
-    let kinds = WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind));
     let report = |(id, (kind, &(blocks, busy))): (usize, (WorkerType, &(u64, u64)))| WorkerReport {
         id: WorkerId(id as u32),
         kind,
@@ -150,16 +147,11 @@ fn workers(machine: &Machine, stats: &Stats) -> Vec<WorkerReport> {
         busy,
         accounts: Accounts { busy, ..Accounts::default() },
     };
-    kinds.zip(&stats.workers).enumerate().map(report).collect()
+    machine.workers.kinds().zip(&stats.workers).enumerate().map(report).collect()
 }
 
-fn threads<K: Kernels>(
-    core: &Core<'_, K>,
-    submitter: &Submitter<'_, '_, K>,
-    tasks: u64,
-    wall_ns: u64,
-) -> ThreadsReport {
-    let stats = &submitter.hands.stats;
+fn threads<K: Kernels>(submitter: &Submitter<'_, '_, K>, tasks: u64, wall_ns: u64) -> ThreadsReport {
+    let (core, stats) = (submitter.core, &submitter.hands.stats);
     ThreadsReport {
         mode: "free".into(),
         host_cpus: host_cpus() as u64,

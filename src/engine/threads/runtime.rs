@@ -89,7 +89,7 @@ impl Runtime {
             submitter.drain();
             result
         });
-        match (outcome::failure(&core, &submitter), result) {
+        match (outcome::failure(&submitter), result) {
             (Some(failure), _) => Err(failure),
             (None, result) => result,
         }
@@ -328,7 +328,7 @@ impl<'s, 'c, 'a> Session<'s, 'c, 'a> {
     pub fn wait_all(&self) -> Result<(), RunError> {
         let mut submitter = self.submitter.borrow_mut();
         submitter.wait_until_idle();
-        outcome::peek_failure(&submitter).map_or(Ok(()), Err)
+        outcome::failure(&submitter).map_or(Ok(()), Err)
     }
 
     /// The numbers in a buffer or a part of one; complete after [`Session::wait_all`].

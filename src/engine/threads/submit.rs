@@ -4,7 +4,7 @@ use super::core::{Core, Hands, ORCHESTRATOR, duty};
 use super::executor::spin_until;
 use super::sleep::Slept;
 use super::stats::SAMPLED;
-use super::{Draft, KernelError, Kernels};
+use super::{Draft, KernelError, Kernels, nanoseconds_since};
 use crate::engine::RunError;
 use crate::engine::tally::{Tally, Work, longest_part};
 use crate::id::TaskId;
@@ -90,8 +90,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
                 if let Some(start) = sampled
                     && waits == self.waits
                 {
-                    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.hands.stats.submit.record(nanoseconds);
+                    self.hands.stats.submit.record(nanoseconds_since(start));
                 }
             }
         }
@@ -101,7 +100,9 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     /// Takes what the task at hand needs, waiting for it; `None` if nothing will ever give it back.
     #[inline]
     fn reserve(&mut self) -> Result<Option<SlotRef>, RunError> {
-        self.learn_bad();
+        while self.learn_bad() {
+            self.orchestrator.look_again(&self.core.window);
+        }
         let mut waited = Waited::Again;
         loop {
             match self.orchestrator.try_reserve(&self.core.window) {
@@ -166,7 +167,7 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     }
 
     /// Everybody else is idle. After a wake-up that was lost on purpose there may still be work to hand out.
-    fn nothing_left_behind(&mut self) -> Waited {
+    fn nothing_left_behind(&self) -> Waited {
         let core = self.core;
         if core.has_ready() {
             core.sleepers.wake(1 + core.setup.schedulers);
@@ -179,23 +180,25 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         Waited::Alone
     }
 
-    /// Learns which tasks ended badly since it last asked.
+    /// Learns which tasks ended badly since it last asked; true if there were any.
     #[inline]
-    fn learn_bad(&mut self) {
+    fn learn_bad(&mut self) -> bool {
         // Ordering: Acquire pairs with the Release of who noted it: a task found dead is in the list by now.
-        while self.core.n_bad.load(Acquire) != self.known_bad {
+        let is_news = self.core.n_bad.load(Acquire) != self.known_bad;
+        if is_news {
             for task in self.core.bad.lock().expect("nobody panics with it").drain(..) {
                 self.orchestrator.remember_bad(task);
                 self.known_bad += 1;
             }
-            self.orchestrator.look_again(&self.core.window);
         }
+        is_news
     }
 
     #[inline]
     fn publish(&mut self, slot_ref: SlotRef) -> Result<(), RunError> {
         let core = self.core;
-        self.learn_bad_at_publish();
+        // Of those that failed while this one waited, producers that are gone are known by their ids only.
+        self.learn_bad();
         let submit_at = self.orchestrator.task.submit_at;
         // Ordering: Relaxed; linking and publishing make it visible.
         if submit_at > 0 {
@@ -246,38 +249,13 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
         self.core.moments[slot as usize].end.load(Relaxed)
     }
 
-    /// Tasks that failed while this one waited; those among its producers that are gone are known by their ids only.
-    #[inline]
-    fn learn_bad_at_publish(&mut self) {
-        if self.core.n_bad.load(Acquire) == self.known_bad {
-            return; // Ordering: as in `learn_bad`.
-        }
-        for task in self.core.bad.lock().expect("nobody panics with it").drain(..) {
-            self.orchestrator.remember_bad(task);
-            self.known_bad += 1;
-        }
-    }
-
     /// Waits until everybody else is idle, which is when everything submitted has run.
     pub(super) fn wait_until_idle(&mut self) {
         let core = self.core;
         // Ordering: Relaxed; the bit set by `announce` publishes it. Nothing that retires is worth waking up for.
         core.wake_at.store(u64::MAX, Relaxed);
         core.duty.store(duty::BLOCKED, Release); // Ordering: pairs with `all_idle`.
-        loop {
-            core.sleepers.announce(ORCHESTRATOR);
-            if core.is_over() {
-                core.sleepers.withdraw(ORCHESTRATOR);
-                break;
-            }
-            if core.sleepers.sleep(ORCHESTRATOR) == Slept::Woken {
-                continue;
-            }
-            core.sleepers.stay_up(ORCHESTRATOR);
-            if self.nothing_left_behind() == Waited::Alone {
-                break;
-            }
-        }
+        self.sleep_until_alone();
         core.duty.store(duty::WORKING, Release); // Ordering: pairs with `all_idle`.
     }
 
@@ -285,19 +263,26 @@ impl<'c, 'a, K: Kernels> Submitter<'c, 'a, K> {
     pub(super) fn drain(&mut self) {
         let core = self.core;
         core.duty.store(duty::DONE, Release); // Ordering: pairs with `all_idle`.
+        if self.sleep_until_alone() {
+            core.end();
+        }
+    }
+
+    /// Sleeps until everybody else is idle and nothing is left behind; false if the run is over before.
+    fn sleep_until_alone(&self) -> bool {
+        let core = self.core;
         loop {
             core.sleepers.announce(ORCHESTRATOR);
             if core.is_over() {
                 core.sleepers.withdraw(ORCHESTRATOR);
-                return;
+                return false;
             }
             if core.sleepers.sleep(ORCHESTRATOR) == Slept::Woken {
                 continue;
             }
             core.sleepers.stay_up(ORCHESTRATOR);
             if self.nothing_left_behind() == Waited::Alone {
-                core.end();
-                return;
+                return true;
             }
         }
     }

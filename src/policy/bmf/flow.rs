@@ -208,8 +208,9 @@ impl Flow {
 
     /// The graph starts: every source is listed, and each listing schedules one node.
     pub fn start(&mut self, now: u64) {
+        let fed = self.shape.fed();
         for index in 0..self.nodes.len() as u32 {
-            if self.shape.streams_into(index).is_empty() {
+            if !fed.as_ref().map_or_else(|| !self.shape.streams_into(index).is_empty(), |fed| fed[index as usize]) {
                 self.add_node(index, now);
             }
         }
@@ -433,7 +434,7 @@ impl Flow {
     }
 
     /// A node closes: each node upstream schedules one task, whatever holds it back.
-    fn close(&mut self, index: u32, now: u64) {
+    pub(super) fn close(&mut self, index: u32, now: u64) {
         let (begin, end) = self.shape.live[index as usize];
         for place in begin..end {
             self.schedule_node(self.shape.upstream[place as usize], now);

@@ -303,8 +303,21 @@ impl NodeGraph {
         declared.chain(outlets.map(|outlet| &self.streams[outlet.stream()]))
     }
 
+    /// By node, whether tasks of others feed it; nothing if that is so for every node with a stream into it. Nobody sends anything
+    /// through a stream that only the configuration knows.
+    pub fn fed(&self) -> Option<Vec<bool>> {
+        if self.declared.is_empty() {
+            return None;
+        }
+        let mut fed = vec![false; self.n_nodes()];
+        for outlet in self.tasks.iter().flat_map(|task| self.outlets_of(task)) {
+            fed[self.streams[outlet.stream()].to as usize] = true;
+        }
+        Some(fed)
+    }
+
     /// What a task puts into streams.
-    fn outlets_of(&self, task: &Member) -> &[Outlet] {
+    pub fn outlets_of(&self, task: &Member) -> &[Outlet] {
         let from = self.outlets.get(task.outlet as usize..).unwrap_or_default();
         &from[..from.iter().position(|outlet| outlet.is_last()).map_or(0, |last| last + 1)]
     }

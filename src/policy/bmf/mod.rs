@@ -51,7 +51,9 @@ pub struct Bmf {
     force_close: Option<Adjacency<u32>>,
     time_out: u64,
     phase: Phase,
-    /// Nodes that got a READY task without a completion that asks for them.
+    /// Tasks completed before the start, which take no worker, and whether their nodes closed: what they ask for is asked after it.
+    early: Vec<(TaskId, bool)>,
+    /// For each task that became READY without a completion that asks for its node, that node.
     arrivals: Vec<u32>,
     /// Whether a task is being completed, which asks for the nodes of all that becomes READY by it.
     is_completing: bool,
@@ -90,6 +92,7 @@ impl Bmf {
             force_close: config.force_close.then(|| shape.downstream()),
             time_out: config.time_out,
             phase: Phase::Built,
+            early: Vec::new(),
             arrivals: Vec::new(),
             is_completing: false,
             requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
@@ -138,6 +141,17 @@ impl Bmf {
         let behind = self.force_close.as_ref().map_or(&[][..], |downstream| downstream.of(node as usize));
         let is_source = self.flow.shape.streams_into(node).is_empty();
         is_source && !behind.is_empty() && behind.iter().all(|&node| self.flow.is_closed(node))
+    }
+
+    /// The graph starts, and what was completed before asks for its consumers.
+    #[cold]
+    fn start(&mut self, now: u64) {
+        self.enter(Phase::Started);
+        self.flow.start(now);
+        for (task, has_closed) in std::mem::take(&mut self.early) {
+            self.flow.catch_up(task, has_closed, now);
+        }
+        self.settle(now);
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -240,13 +254,10 @@ impl Policy for Bmf {
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         if self.phase == Phase::Built {
-            self.enter(Phase::Started);
-            self.flow.start(stage.now);
-            self.settle(stage.now);
+            self.start(stage.now);
         }
         if !self.arrivals.is_empty() {
             self.arrivals.sort_unstable();
-            self.arrivals.dedup();
             let mut arrivals = std::mem::take(&mut self.arrivals);
             for node in arrivals.drain(..) {
                 self.flow.sched_required(node, stage.now);
@@ -274,10 +285,13 @@ impl Policy for Bmf {
         self.is_completing = false;
         if self.phase == Phase::Halted {
             self.flow.hold_released();
-        } else {
-            self.flow.complete(end.task, end.kind != TaskType::None, now);
-            self.settle(now);
+            return;
         }
+        self.flow.complete(end.task, end.kind != TaskType::None, now);
+        if self.phase == Phase::Built {
+            self.early.push((end.task, self.flow.is_closed(self.flow.node_of(end.task))));
+        }
+        self.settle(now);
     }
 
     fn on_cancel(&mut self, _slot: SlotRef, task: TaskId, now: u64) {

@@ -6,6 +6,7 @@
 use super::flow::Flow;
 use super::graph::NodeGraph;
 use super::node::Flag;
+use crate::id::TaskId;
 use crate::large;
 use crate::policy::number_set::NumberSet;
 use zerocopy::FromZeros;
@@ -176,6 +177,22 @@ impl Flow {
             && let Some(first) = self.passes.able.first()
         {
             self.ask(index, first, now);
+        }
+    }
+
+    /// A task was completed before the start, and perhaps the last of its node: asks for whom its completion asks for.
+    pub fn catch_up(&mut self, task: TaskId, has_closed: bool, now: u64) {
+        let index = self.node_of(task);
+        if has_closed {
+            self.close(index, now);
+        }
+        let outlets = self.shape.outlets_of(&self.shape.tasks[task.0 as usize]);
+        let behind: Vec<u32> = outlets.iter().map(|outlet| self.shape.streams[outlet.stream()].to).collect();
+        for node in behind {
+            self.sched_required(node, now);
+        }
+        if !has_closed {
+            self.sched_required(index, now);
         }
     }
 

@@ -33,8 +33,7 @@ pub(super) struct Router<'a> {
 
 impl<'a> Router<'a> {
     pub fn new(config: &'a Config, is_declared: bool, machine: &Machine) -> Router<'a> {
-        let workers: Vec<WorkerType> =
-            WorkerType::ALL.into_iter().flat_map(|kind| (0..machine.workers.count(kind)).map(move |_| kind)).collect();
+        let workers: Vec<WorkerType> = machine.workers.kinds().collect();
         Router {
             config,
             is_declared,

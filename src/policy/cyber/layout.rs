@@ -118,8 +118,7 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(machine: &'a Machine) -> Builder<'a> {
-        let of = |kind| (0..machine.workers.count(kind)).map(move |_| kind);
-        let kinds: Vec<_> = WorkerType::ALL.into_iter().flat_map(of).collect();
+        let kinds: Vec<_> = machine.workers.kinds().collect();
         let home_of = vec![None; kinds.len()];
         let layout = Layout {
             homes: Vec::new(),

@@ -153,7 +153,8 @@ impl Cyber {
     fn routine_of(&mut self, submission: &Submission<'_>) -> Result<u32, String> {
         let named = submission.submit.policy.as_ref().and_then(|fields| fields.routine.as_deref());
         if let Some(name) = named {
-            if let Some(routine) = self.routines.find(name) {
+            let known = self.routines.find(name);
+            if let Some(routine) = known.or_else(|| self.routines.name_task(submission.source.symbols().find(name)?)) {
                 return Ok(routine);
             }
             let (home, prio) = self.place_of(submission, name)?;
@@ -164,6 +165,9 @@ impl Cyber {
             let (home, prio) = self.place_of(submission, "")?;
             return Ok(self.routines.create(Name::Unnamed(submission.task), home, prio));
         };
+        if let Some(routine) = self.routines.find(name) {
+            return Ok(routine);
+        }
         let (home, prio) = self.place_of(submission, name)?;
         let routine = self.routines.create(Name::Task(name, symbol.expect("a task with a name")), home, prio);
         if self.routines.namesakes(routine) > 1 {

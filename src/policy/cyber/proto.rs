@@ -204,6 +204,7 @@ impl<'a> Reader<'a> {
         let digits = word.trim_start_matches('-');
         let number = match digits.strip_prefix("0x") {
             Some(hex) => i64::from_str_radix(hex, 16),
+            None if digits.starts_with('0') && digits.len() > 1 => i64::from_str_radix(digits, 8),
             None => digits.parse(),
         };
         let number = number.map_err(|_| format!("`{field}` = {word}: must be a whole number"))?;
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn messages_lists_numbers_names_and_comments_are_read() {
-        let node = parse("a { b: -3 c: 'x' \"y\" # note\n d: SCHED_FIFO; e: 0x10 f: true } g: [1, 2]", "a.conf");
+        let node = parse("a { b: -3 c: 'x' \"y\" # note\n d: SCHED_FIFO; e: 0x10 f: true h: 010 } g: [1, 2]", "a.conf");
         let node = node.expect("the text is right");
         let a = node.field("a").expect("a field");
         let of = |name| a.field(name).map(|node| (node.line, node.tree.clone()));
@@ -266,6 +267,8 @@ mod tests {
         assert_eq!(of("d"), Some((2, Tree::Text("SCHED_FIFO".into()))));
         assert_eq!(of("e"), Some((2, Tree::Number(16))));
         assert_eq!(of("f"), Some((2, Tree::Flag(true))));
+        assert_eq!(of("h"), Some((2, Tree::Number(8))), "as the format has it");
+        assert!(fails("a: 09").contains("must be a whole number"));
         assert!(matches!(&node.field("g").expect("a field").tree, Tree::List(list) if list.len() == 2));
     }
 

@@ -206,8 +206,22 @@ impl Routines {
     }
 
     /// The routine that the field `routine` means.
+    #[inline]
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.by_name.get(name).copied()
+        if self.by_name.is_empty() { None } else { self.by_name.get(name).copied() }
+    }
+
+    /// The oldest live routine of one task that has this name, from now on known as the one that the field `routine` means.
+    pub fn name_task(&mut self, symbol: Symbol) -> Option<u32> {
+        let alive = self.namesakes.get_mut(symbol.0 as usize).filter(|alive| **alive > 0)?;
+        let meant = |routine: &&Routine| routine.identity == Identity::Task(symbol) && !routine.is_removed;
+        let created = self.all.iter().filter(meant).map(|routine| routine.created).min()?;
+        let index = self.all.iter().position(|routine| meant(&routine) && routine.created == created)?;
+        *alive -= 1;
+        let routine = &mut self.all[index];
+        routine.identity = Identity::Named;
+        self.by_name.insert(routine.name().to_string(), index as u32);
+        Some(index as u32)
     }
 
     /// The oldest live routine of one task that has this name.

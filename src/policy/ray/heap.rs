@@ -99,6 +99,7 @@ impl<T: Default> Heap<T> {
 #[cfg(test)]
 mod tests {
     use super::Heap;
+    use crate::dice::rolls;
 
     /// Not comparable, so that only time and order can decide.
     #[derive(Default)]
@@ -107,14 +108,10 @@ mod tests {
     #[test]
     fn random_items_come_out_by_time_and_arrival_and_the_length_is_what_is_left() {
         let mut heap = Heap::default();
-        let mut state = 1_u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
+        let mut random = rolls(1);
         let mut last_seq = None;
         for number in 0..10_000 {
-            let seq = heap.push(random() % 500, Opaque(number));
+            let seq = heap.push(random(500), Opaque(number));
             assert!(last_seq.is_none_or(|last| seq > last), "numbers strictly increase");
             last_seq = Some(seq);
         }

@@ -80,7 +80,7 @@ const prose = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, i) => (i % 2 ?
 
 /// A name that may be very long: all of it is there, but it does not take the page.
 const longText = (text) => (text.length > 60 ? make("span", { class: "long" }, text) : betweenGroups(text));
-const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : text);
 
 /// The first index from `low` to `high` at which `test` holds; `test` is false before and true from there on.
 function search(low, high, test) {

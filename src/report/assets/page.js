@@ -137,10 +137,15 @@ function pathSection() {
 }
 
 function whatIfSection() {
+  const difference = (answer) => {
+    if (answer.outcome !== "completed") return "does not complete";
+    if (report.outcome !== "completed") return "completes";
+    return `${answer.gain > 0 ? "−" : answer.gain < 0 ? "+" : ""}${percent(Math.abs(answer.share))}`;
+  };
   if (!report.what_if || report.what_if.length === 0) return null;
   const best = Math.max(...report.what_if.map((answer) => answer.gain), 1);
-  const rows = report.what_if.map((answer) => make("tr", {}, make("td", {}, answer.change), make("td", {}, group(answer.makespan)), make("td", {}, `${answer.gain > 0 ? "−" : answer.gain < 0 ? "+" : ""}${percent(Math.abs(answer.share))}`),
-    make("td", { class: "meter" }, make("div", { style: `width:${(100 * Math.max(answer.gain, 0)) / best}%` })), make("td", { class: "words" }, answer.outcome === "completed" ? "" : `${answer.outcome}; `, make("code", {}, prose(answer.settings.map((setting) => `--set ${setting}`).join(" "))))));
+  const rows = report.what_if.map((answer) => make("tr", {}, make("td", {}, answer.change), make("td", {}, group(answer.makespan)), make("td", {}, difference(answer)),
+    make("td", { class: "meter" }, make("div", { style: `width:${(100 * Math.max(answer.gain, 0)) / best}%` })), make("td", { class: "words" }, make("code", {}, prose(answer.settings.map((setting) => `--set ${setting}`).join(" "))))));
   return section("What if", make("p", {}, "The same run with other settings, the largest gain first."), make("div", { class: "scroll" },
     make("table", { id: "what-if" }, make("thead", {}, make("tr", {}, ["change", "makespan", "difference", ""].map((title) => make("th", { scope: "col" }, title)), make("th", { class: "words", scope: "col" }, "to try it"))), make("tbody", {}, rows))));
 }

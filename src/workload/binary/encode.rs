@@ -5,7 +5,7 @@ use super::layout::{
     SCOPE_BEGIN, SCOPE_END, SUBMIT, SYNC_START, SizeRecord, TaskRecord, WIDE, WideCounts,
 };
 use super::rare::Rare;
-use crate::id::{BufferId, Symbol, TaskType};
+use crate::id::{BufferId, Symbol};
 use crate::workload::{Cost, NewBuffer, Operation, Region, Submit};
 use zerocopy::{Immutable, IntoBytes};
 
@@ -102,7 +102,6 @@ fn flag(is_set: bool, flag: u8) -> u8 {
 
 fn task_record(task: &Submit, flags: u8, counts: [u8; N_LISTS]) -> TaskRecord {
     let symbol = |symbol: Option<Symbol>| symbol.map_or(0, |Symbol(number)| number + 1).into();
-    let place = |kind| TaskType::ALL.iter().position(|&known| known == kind).map_or(0, |place| place as u8 + 1);
     let cost = match task.cost {
         None => 0,
         Some(Cost::Cycles(cycles)) => cycles,
@@ -111,7 +110,7 @@ fn task_record(task: &Submit, flags: u8, counts: [u8; N_LISTS]) -> TaskRecord {
     TaskRecord {
         code: SUBMIT,
         flags,
-        kind: task.kind.map_or(0, place),
+        kind: task.kind.map_or(0, |kind| kind as u8 + 1),
         units: task.units.cube | task.units.vector << 4,
         name: symbol(task.name),
         kernel: symbol(task.kernel),

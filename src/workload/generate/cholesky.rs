@@ -2,10 +2,10 @@
 
 use super::indexed::Kernel;
 use super::parts::{Names, Nest, Part, parts};
-use super::values::product;
+use super::tiled::Tiled;
 use super::{Generator, Values, parameter};
-use crate::id::{BufferId, Symbol, TaskType};
-use crate::workload::{Region, Source};
+use crate::id::TaskType;
+use crate::workload::Source;
 
 /// `cholesky:tiles=,tile=`.
 pub const GENERATOR: Generator = Generator {
@@ -19,64 +19,41 @@ pub const GENERATOR: Generator = Generator {
 };
 
 struct Cholesky {
-    tiles: u64,
-    tile: u64,
-    /// Column being eliminated, and the row whose tasks come next.
-    at: (u64, u64),
-    matrix: BufferId,
     potrf: Kernel,
     trsm: Kernel,
     syrk: Kernel,
     gemm: Kernel,
-    sides: [Symbol; 3],
+    matrix: Tiled,
 }
 
 fn open(values: &Values) -> Result<Box<dyn Source>, String> {
-    let (tiles, tile) = (values.count("tiles")?, values.number_in("tile", 1..=1 << 20)?);
     let mut names = Names::default();
     let nest = Cholesky {
-        tiles,
-        tile,
-        at: (0, 0),
-        matrix: names.buffer("A", product(&[tiles, tiles, tile, tile, 4])?),
         potrf: names.kernel("potrf", TaskType::Vector),
         trsm: names.kernel("trsm", TaskType::Cube),
         syrk: names.kernel("syrk", TaskType::Cube),
         gemm: names.kernel("gemm", TaskType::Cube),
-        sides: names.sides(),
+        matrix: Tiled::new(values, &mut names)?,
     };
     Ok(parts(nest, names))
 }
 
-impl Cholesky {
-    fn tile(&self, row: u64, column: u64) -> Region {
-        let bytes = self.tile * self.tile * 4;
-        Region::range(self.matrix, (row * self.tiles + column) * bytes, bytes)
-    }
-}
-
 impl Nest for Cholesky {
     fn part(&mut self, part: &mut Part) -> bool {
-        let (k, row) = self.at;
-        let sides = [self.tile; 3];
-        if k == self.tiles {
-            return false;
-        }
+        let Some((k, row)) = self.matrix.next_row() else { return false };
+        let matrix = &self.matrix;
         if row == k {
-            part.task(self.potrf).updates(self.tile(k, k)).sides(self.sides, sides);
-            for below in k + 1..self.tiles {
-                let task = part.task(self.trsm).reads(self.tile(k, k));
-                task.updates(self.tile(below, k)).sides(self.sides, sides);
+            matrix.task(part, self.potrf).updates(matrix.tile(k, k));
+            for below in matrix.behind(k) {
+                matrix.task(part, self.trsm).reads(matrix.tile(k, k)).updates(matrix.tile(below, k));
             }
         } else {
             for column in k + 1..row {
-                let task = part.task(self.gemm).reads(self.tile(row, k)).reads(self.tile(column, k));
-                task.updates(self.tile(row, column)).sides(self.sides, sides);
+                let task = matrix.task(part, self.gemm).reads(matrix.tile(row, k)).reads(matrix.tile(column, k));
+                task.updates(matrix.tile(row, column));
             }
-            let task = part.task(self.syrk).reads(self.tile(row, k));
-            task.updates(self.tile(row, row)).sides(self.sides, sides);
+            matrix.task(part, self.syrk).reads(matrix.tile(row, k)).updates(matrix.tile(row, row));
         }
-        self.at = if row + 1 == self.tiles { (k + 1, k + 1) } else { (k, row + 1) };
         true
     }
 }

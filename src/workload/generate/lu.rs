@@ -2,10 +2,10 @@
 
 use super::indexed::Kernel;
 use super::parts::{Names, Nest, Part, parts};
-use super::values::product;
+use super::tiled::Tiled;
 use super::{Generator, Values, parameter};
-use crate::id::{BufferId, Symbol, TaskType};
-use crate::workload::{Region, Source};
+use crate::id::TaskType;
+use crate::workload::Source;
 
 /// `lu:tiles=,tile=`.
 pub const GENERATOR: Generator = Generator {
@@ -19,61 +19,40 @@ pub const GENERATOR: Generator = Generator {
 };
 
 struct Lu {
-    tiles: u64,
-    tile: u64,
-    /// Diagonal tile being eliminated, and the row whose tasks come next.
-    at: (u64, u64),
-    matrix: BufferId,
     getrf: Kernel,
     trsm: Kernel,
     gemm: Kernel,
-    sides: [Symbol; 3],
+    matrix: Tiled,
 }
 
 fn open(values: &Values) -> Result<Box<dyn Source>, String> {
-    let (tiles, tile) = (values.count("tiles")?, values.number_in("tile", 1..=1 << 20)?);
     let mut names = Names::default();
     let nest = Lu {
-        tiles,
-        tile,
-        at: (0, 0),
-        matrix: names.buffer("A", product(&[tiles, tiles, tile, tile, 4])?),
         getrf: names.kernel("getrf", TaskType::Vector),
         trsm: names.kernel("trsm", TaskType::Cube),
         gemm: names.kernel("gemm", TaskType::Cube),
-        sides: names.sides(),
+        matrix: Tiled::new(values, &mut names)?,
     };
     Ok(parts(nest, names))
 }
 
-impl Lu {
-    fn tile(&self, row: u64, column: u64) -> Region {
-        let bytes = self.tile * self.tile * 4;
-        Region::range(self.matrix, (row * self.tiles + column) * bytes, bytes)
-    }
-}
-
 impl Nest for Lu {
     fn part(&mut self, part: &mut Part) -> bool {
-        let (k, row) = self.at;
-        let sides = [self.tile; 3];
-        if k == self.tiles {
-            return false;
-        }
+        let Some((k, row)) = self.matrix.next_row() else { return false };
+        let matrix = &self.matrix;
         if row == k {
-            part.task(self.getrf).updates(self.tile(k, k)).sides(self.sides, sides);
-            for other in k + 1..self.tiles {
-                for tile in [self.tile(k, other), self.tile(other, k)] {
-                    part.task(self.trsm).reads(self.tile(k, k)).updates(tile).sides(self.sides, sides);
+            matrix.task(part, self.getrf).updates(matrix.tile(k, k));
+            for other in matrix.behind(k) {
+                for tile in [matrix.tile(k, other), matrix.tile(other, k)] {
+                    matrix.task(part, self.trsm).reads(matrix.tile(k, k)).updates(tile);
                 }
             }
         } else {
-            for column in k + 1..self.tiles {
-                let task = part.task(self.gemm).reads(self.tile(row, k)).reads(self.tile(k, column));
-                task.updates(self.tile(row, column)).sides(self.sides, sides);
+            for column in matrix.behind(k) {
+                let task = matrix.task(part, self.gemm).reads(matrix.tile(row, k)).reads(matrix.tile(k, column));
+                task.updates(matrix.tile(row, column));
             }
         }
-        self.at = if row + 1 == self.tiles { (k + 1, k + 1) } else { (k, row + 1) };
         true
     }
 }

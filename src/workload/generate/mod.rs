@@ -20,6 +20,7 @@ mod stencil;
 mod task_bench;
 #[cfg(test)]
 mod tests;
+mod tiled;
 mod transformer;
 mod tree;
 mod values;

@@ -2,7 +2,7 @@
 
 use super::super::WorkloadError;
 use super::super::binary::map::Bytes;
-use super::super::trace::{gzip_fault, unpacked};
+use super::super::trace::{BYTE_ORDER_MARK, GZIP, gzip_fault, unpacked};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::fs::File;
@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 const LIMIT: u64 = 1 << 30;
 /// Files of so many bytes are mapped instead of read.
 const MAPPED: u64 = 1 << 20;
-/// How gzip data begin.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
 /// Characters of another library's message that ours shows.
@@ -34,8 +32,6 @@ const ENDINGS: [&str; 12] = [
     ".dax",
     ".et",
 ];
-/// What some editors put in front of a text.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The content of a file and where it came from.
 #[derive(Debug)]

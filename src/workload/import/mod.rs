@@ -25,11 +25,11 @@ mod tests;
 mod text;
 mod wfformat;
 
-use file::BYTE_ORDER_MARK;
 pub use file::Input;
 pub use rules::Rules;
 
 use super::binary::{self, BinaryTrace};
+use super::trace::{BYTE_ORDER_MARK, is_gzip, unpacked};
 use super::{Program, Stdin, TraceFile, Workload, WorkloadError};
 use crate::nearest::suggestion;
 use std::fs::File;
@@ -244,9 +244,8 @@ pub fn open_stream(
 
 /// Maps a binary trace, or unpacks one that is compressed.
 fn open_binary(path: &Path) -> Result<Box<dyn Workload>, WorkloadError> {
-    let mut first = [0; 2];
-    let is_packed = File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == [0x1f, 0x8b];
-    let trace = if is_packed {
+    let start = File::open(path).and_then(|mut file| is_gzip(&mut file));
+    let trace = if start.is_ok_and(|(is_packed, _)| is_packed) {
         let input = Input::load(path)?;
         BinaryTrace::new(input.bytes, &input.label)?
     } else {
@@ -287,7 +286,7 @@ pub fn read(format: &dyn Format, input: &Input, options: &Options) -> Result<Box
 /// The first bytes, unpacked. What is damaged shows when the file is read.
 fn head(stream: Box<dyn Read + Send>, length: u64) -> Vec<u8> {
     let mut head = Vec::new();
-    if let Ok(stream) = super::trace::unpacked(stream) {
+    if let Ok(stream) = unpacked(stream) {
         let _ = stream.take(length).read_to_end(&mut head);
     }
     if head.starts_with(BYTE_ORDER_MARK) {

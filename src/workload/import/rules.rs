@@ -14,8 +14,7 @@
 
 use crate::config;
 use crate::id::{Symbol, TaskType};
-use crate::kernel::patterns;
-use crate::nearest::suggestion;
+use crate::kernel::{patterns, task_type};
 use crate::workload::{Cost, Submit, Symbols, WorkloadError};
 use serde::{Deserialize, Deserializer};
 
@@ -60,9 +59,7 @@ impl TryFrom<String> for Worker {
     type Error = String;
 
     fn try_from(name: String) -> Result<Worker, String> {
-        TaskType::parse(&name)
-            .map(Worker)
-            .ok_or_else(|| format!("unknown worker type; {}", suggestion(&name, TaskType::ALL.map(TaskType::name))))
+        task_type(&name).map(Worker)
     }
 }
 

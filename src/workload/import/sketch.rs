@@ -339,7 +339,7 @@ impl NamedPlaces {
         self.places.get(name.0 as usize).copied().filter(|&place| place != usize::MAX)
     }
 
-    /// Where a task is that the one at `by` names.
+    /// The place of the task that the one at `by` names.
     ///
     /// # Errors
     /// When there is no such task.
@@ -380,7 +380,7 @@ impl<K: Eq + Hash + Display> Places<K> {
         self.places.get(key).copied()
     }
 
-    /// Where a task is that another one names.
+    /// The place of a task that another one names.
     ///
     /// # Errors
     /// When there is no such task.

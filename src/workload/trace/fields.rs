@@ -88,6 +88,8 @@ pub struct Entries<'a> {
     pub cursor: Cursor<'a>,
     /// What the line does.
     pub op: Op,
+    /// Whether the operation stands further behind, so that its key is still to be met.
+    pub meets_op: bool,
     at_start: bool,
 }
 
@@ -95,18 +97,18 @@ impl<'a> Entries<'a> {
     /// Opens the line and finds its operation, which usually stands first.
     pub fn new(line: &'a str) -> Result<Entries<'a>, Fault> {
         if let Some(cursor) = Cursor::behind(line, USUAL) {
-            return Ok(Entries { cursor, op: Op::Submit, at_start: false });
+            return Ok(Entries { cursor, op: Op::Submit, meets_op: false, at_start: false });
         }
         let mut cursor = Cursor::new(line);
         cursor.open(b'{', "an operation {\"op\":…}")?;
         if cursor.peek() == Some(b'"') && cursor.string()? == "op" {
             cursor.take(b':')?;
             let op = find_op(&mut cursor)?;
-            return Ok(Entries { cursor, op, at_start: false });
+            return Ok(Entries { cursor, op, meets_op: false, at_start: false });
         }
         let mut cursor = Cursor::new(line);
         cursor.open(b'{', "an operation {\"op\":…}")?;
-        Ok(Entries { cursor, op: search_op(line)?, at_start: true })
+        Ok(Entries { cursor, op: search_op(line)?, meets_op: true, at_start: true })
     }
 
     /// The next key, or `None` at the end of the line.
@@ -132,9 +134,18 @@ impl<'a> Entries<'a> {
         Ok(Some(key))
     }
 
-    /// Whether the operation stands further behind, so that its key will be met again.
-    pub fn meets_op(&self) -> bool {
-        self.at_start
+    /// As [`Entries::next_key`], for lines that few traces have many of: the operation, which is known, is passed over.
+    pub fn next_other_key(&mut self) -> Result<Option<Cow<'a, str>>, Fault> {
+        while let Some(key) = self.next_key()? {
+            if key != "op" {
+                return Ok(Some(key));
+            }
+            self.cursor.raw()?;
+            if !std::mem::take(&mut self.meets_op) {
+                return Err(twice(&key));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -157,7 +168,7 @@ fn search_op(line: &str) -> Result<Op, Fault> {
 
 /// Reads the name of an operation. Escapes are not decoded, so that every control can be found by searching its name.
 fn find_op(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
-    let name = cursor.string().map_err(|fault| format!("field \"op\": {fault}"))?;
+    let name = named("op", cursor.string())?;
     match (&name, Op::find(&name)) {
         (Cow::Borrowed(_), Some(op)) => Ok(op),
         _ => Err(format!("unknown op \"{name}\"; {}", suggestion(&name, Op::NAMES.iter().copied()))),
@@ -168,6 +179,11 @@ fn find_op(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
 #[cold]
 pub fn unknown_field(key: &str, op: &str, known: &[&'static str]) -> Fault {
     format!("unknown field \"{key}\" of {op}; {}", suggestion(key, known.iter().copied()))
+}
+
+/// The value of a field, or what is wrong with it behind its name.
+pub fn named<T>(key: &str, value: Result<T, Fault>) -> Result<T, Fault> {
+    value.map_err(|fault| format!("field \"{key}\": {fault}"))
 }
 
 /// The message of a field that stands twice.

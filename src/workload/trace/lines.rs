@@ -5,6 +5,10 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Bytes asked of the input at a time.
 const PIECE: usize = 1 << 18;
+/// How gzip data begin.
+pub const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// What some editors put in front of a text.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of the longest line; a task with ten million producers needs less.
 pub const LONGEST: usize = 1 << 28;
 
@@ -149,7 +153,7 @@ impl Read for Members {
     }
 }
 
-/// What stands behind gzip data is none.
+/// Behind gzip data stands something that is not gzip.
 #[derive(thiserror::Error, Debug)]
 #[error("there are bytes behind the end of the gzip data that are not gzip; cut them off")]
 struct Trailing;
@@ -171,7 +175,7 @@ pub fn gzip_fault(error: &io::Error) -> String {
 pub fn is_gzip(input: &mut dyn Read) -> io::Result<(bool, Cursor<Vec<u8>>)> {
     let mut head = Vec::with_capacity(2);
     input.take(2).read_to_end(&mut head)?;
-    Ok((head == [0x1f, 0x8b], Cursor::new(head)))
+    Ok((head == GZIP, Cursor::new(head)))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) mod time;
 mod usual;
 
-pub(super) use lines::{gzip_fault, unpacked};
+pub(super) use lines::{BYTE_ORDER_MARK, GZIP, gzip_fault, is_gzip, unpacked};
 pub(super) use policy::WORK_ITEMS;
 pub use reader::{MAX_SCOPES, Reader};
 pub use stdin::Stdin;

@@ -1,6 +1,6 @@
 //! Fields of a submission that only policies read, and timed commands to them.
 
-use super::fields::{Entries, Field, twice, unknown_field};
+use super::fields::{Entries, Field, named, twice, unknown_field};
 use super::json::{Cursor, Fault};
 use super::time;
 use crate::nearest::suggestion;
@@ -57,15 +57,10 @@ pub fn policy_field(cursor: &mut Cursor<'_>, field: Field, policy: &mut PolicyFi
 
 /// Reads the rest of a `control` line.
 pub fn control(entries: &mut Entries<'_>, line: u64) -> Result<Control, Fault> {
-    let mut op_seen = !entries.meets_op();
     let (mut at, mut command, mut arguments) = (None, None, Map::new());
-    while let Some(key) = entries.next_key()? {
+    while let Some(key) = entries.next_other_key()? {
         let cursor = &mut entries.cursor;
         let again = match &*key {
-            "op" => {
-                cursor.raw()?;
-                std::mem::replace(&mut op_seen, true)
-            }
             "at" => at.replace(named(&key, cursor.integer())?).is_some(),
             "cmd" => command.replace(named(&key, command_name(cursor))?).is_some(),
             "node" | "queue" => {
@@ -88,10 +83,6 @@ pub fn control(entries: &mut Entries<'_>, line: u64) -> Result<Control, Fault> {
         return Err(format!("command \"{command}\" needs the field \"{missing}\"; add it"));
     }
     Ok(Control { at, command: command.into(), arguments, line: Some(line) })
-}
-
-fn named<T>(key: &str, value: Result<T, Fault>) -> Result<T, Fault> {
-    value.map_err(|fault| format!("field \"{key}\": {fault}"))
 }
 
 fn command_name(cursor: &mut Cursor<'_>) -> Result<(&'static str, &'static [&'static str]), Fault> {

@@ -25,8 +25,8 @@ impl Pump {
     /// When its first bytes cannot be read.
     pub fn over_gzip(mut input: Box<dyn Read + Send>, path: &str) -> Result<Box<dyn Read + Send>, WorkloadError> {
         let failed = |source| WorkloadError::Io { path: path.into(), source };
-        let (is_packed, input) =
-            is_gzip(&mut input).map(|(is_packed, head)| (is_packed, head.chain(input))).map_err(failed)?;
+        let (is_packed, head) = is_gzip(&mut input).map_err(failed)?;
+        let input = head.chain(input);
         if !is_packed {
             return Ok(Box::new(input));
         }

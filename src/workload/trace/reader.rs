@@ -1,8 +1,8 @@
 //! The native trace as a stream of operations.
 
-use super::fields::{Entries, Op, twice, unknown_field};
+use super::fields::{Entries, Op, named, twice, unknown_field};
 use super::json::Fault;
-use super::lines::{LONGEST, Lines, gzip_fault};
+use super::lines::{BYTE_ORDER_MARK, LONGEST, Lines, gzip_fault};
 use super::policy::control;
 use super::resolve::Names;
 use super::submit::submit;
@@ -209,8 +209,6 @@ const TOO_MANY: &str = "a control that \"controls\" in the header does not count
 const TOO_FEW: &str = "fewer controls stand behind the header than its \"controls\" says; correct the number, or leave it out \
                        and controls may stand anywhere";
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
 fn is_blank(line: &[u8]) -> bool {
     line.first() != Some(&b'{') && line.iter().all(u8::is_ascii_whitespace)
 }
@@ -260,20 +258,14 @@ fn header(line: &str) -> Result<About, Fault> {
     if entries.op != Op::Header {
         return Err(not_ours("no header before the first operation"));
     }
-    let mut op_seen = !entries.meets_op();
     let (mut format, mut version, mut title, mut controls) = (None, None, None, None);
-    while let Some(key) = entries.next_key()? {
+    while let Some(key) = entries.next_other_key()? {
         let cursor = &mut entries.cursor;
-        let wrong = |fault: Fault| format!("field \"{key}\": {fault}");
         let again = match &*key {
-            "op" => {
-                cursor.raw()?;
-                std::mem::replace(&mut op_seen, true)
-            }
-            "format" => format.replace(cursor.string().map_err(wrong)?).is_some(),
-            "version" => version.replace(cursor.integer().map_err(wrong)?).is_some(),
-            "name" => title.replace(cursor.string().map_err(wrong)?.into_owned()).is_some(),
-            "controls" => controls.replace(cursor.integer().map_err(wrong)?).is_some(),
+            "format" => format.replace(named(&key, cursor.string())?).is_some(),
+            "version" => version.replace(named(&key, cursor.integer())?).is_some(),
+            "name" => title.replace(named(&key, cursor.string())?.into_owned()).is_some(),
+            "controls" => controls.replace(named(&key, cursor.integer())?).is_some(),
             _ => return Err(unknown_field(&key, "header", &["op", "format", "version", "name", "controls"])),
         };
         if again {
@@ -330,33 +322,20 @@ fn operation(
 
 /// Reads a line that has no field but its operation.
 fn bare(entries: &mut Entries<'_>, op: &str) -> Result<(), Fault> {
-    let mut op_seen = !entries.meets_op();
-    while let Some(key) = entries.next_key()? {
-        if key != "op" {
-            return Err(unknown_field(&key, op, &["op"]));
-        }
-        if std::mem::replace(&mut op_seen, true) {
-            return Err(twice(&key));
-        }
-        entries.cursor.raw()?;
+    match entries.next_other_key()? {
+        Some(key) => Err(unknown_field(&key, op, &["op"])),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Reads a buffer declaration.
 fn buffer(entries: &mut Entries<'_>, names: &mut Names) -> Result<Operation, Fault> {
-    let mut op_seen = !entries.meets_op();
     let (mut id, mut bytes) = (None, None);
-    while let Some(key) = entries.next_key()? {
+    while let Some(key) = entries.next_other_key()? {
         let cursor = &mut entries.cursor;
-        let wrong = |fault: Fault| format!("field \"{key}\": {fault}");
         let again = match &*key {
-            "op" => {
-                cursor.raw()?;
-                std::mem::replace(&mut op_seen, true)
-            }
-            "id" => id.replace(cursor.string().map_err(wrong)?).is_some(),
-            "bytes" => bytes.replace(cursor.integer().map_err(wrong)?).is_some(),
+            "id" => id.replace(named(&key, cursor.string())?).is_some(),
+            "bytes" => bytes.replace(named(&key, cursor.integer())?).is_some(),
             _ => return Err(unknown_field(&key, "buffer", &["op", "id", "bytes"])),
         };
         if again {

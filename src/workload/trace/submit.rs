@@ -1,11 +1,11 @@
 //! The fields of a `submit` line.
 
-use super::fields::{Entries, Field, twice, unknown_field};
+use super::fields::{Entries, Field, named, twice, unknown_field};
 use super::json::{Cursor, Fault};
 use super::policy::policy_field;
 use super::resolve::Names;
 use crate::id::{TaskId, TaskType};
-use crate::nearest::suggestion;
+use crate::kernel::task_type;
 use crate::workload::{Cost, NewBuffer, Region, Submit, Units};
 
 /// How a region is written.
@@ -15,7 +15,7 @@ const REGION: &str = "a region is \"buf\", [\"buf\", offset, bytes] or [\"buf\",
 pub fn submit(entries: &mut Entries<'_>, names: &mut Names, task: &mut Submit) -> Result<(), Fault> {
     task.clear();
     let mut line = Line { names, task, spawn_offset: 0, per_kind: None };
-    let mut seen = if entries.meets_op() { 0 } else { bit(Field::Op) };
+    let mut seen = if entries.meets_op { 0 } else { bit(Field::Op) };
     while let Some(key) = entries.next_key()? {
         let Some(field) = Field::find(&key) else {
             return Err(unknown_field(&key, "submit", Field::NAMES));
@@ -24,7 +24,7 @@ pub fn submit(entries: &mut Entries<'_>, names: &mut Names, task: &mut Submit) -
             return Err(twice(&key));
         }
         seen |= bit(field);
-        line.field(&mut entries.cursor, field).map_err(|fault| format!("field \"{key}\": {fault}"))?;
+        named(&key, line.field(&mut entries.cursor, field))?;
     }
     line.finish(seen)
 }
@@ -49,7 +49,7 @@ impl Line<'_> {
             Field::Op => cursor.raw().map(drop)?,
             Field::Kernel => task.kernel = Some(self.names.symbols.intern(&cursor.string()?)),
             Field::Name => task.name = Some(self.names.symbols.intern(&cursor.string()?)),
-            Field::WorkerType => task.kind = Some(worker_type(cursor)?),
+            Field::WorkerType => task.kind = Some(task_type(&cursor.string()?)?),
             Field::Cycles if cursor.peek() == Some(b'{') => self.per_kind = Some(per_kind(cursor)?),
             Field::Cycles => task.cost = Some(Cost::Cycles(cursor.integer()?)),
             Field::Deps => cursor.array(|cursor| {
@@ -121,14 +121,6 @@ impl Line<'_> {
             Ok(())
         })
     }
-}
-
-fn worker_type(cursor: &mut Cursor<'_>) -> Result<TaskType, Fault> {
-    let name = cursor.string()?;
-    TaskType::parse(&name).ok_or_else(|| {
-        let known = TaskType::ALL.map(TaskType::name);
-        format!("unknown worker type \"{name}\"; {}", suggestion(&name, known))
-    })
 }
 
 fn task_reference(cursor: &mut Cursor<'_>, names: &Names) -> Result<TaskId, Fault> {

@@ -52,7 +52,10 @@ fn rules_change_unit_type_and_cost() {
             "[[rule]]\nmatch = [\"\"]",
             "r.toml:2: `match` = [\"\"]: needs at least one word, and no empty one; \"*\" matches every kernel",
         ),
-        ("worker_type = \"CUBA\"", "r.toml:1: `worker_type` = \"CUBA\": unknown worker type; did you mean \"CUBE\"?"),
+        (
+            "worker_type = \"CUBA\"",
+            "r.toml:1: `worker_type` = \"CUBA\": unknown worker type \"CUBA\"; did you mean \"CUBE\"?",
+        ),
     ] {
         assert_eq!(Rules::from_toml(text, "r.toml").expect_err("it is wrong").to_string(), told);
     }

@@ -63,6 +63,7 @@ pub fn device(path: &Path, machine: &Machine, options: &DeviceOptions) -> Result
     let faults = Faults::new(Inject::default(), machine.workers.total());
     let core = Core::over(mapped.window()?, machine, &kernels, setup, faults);
     let mut hands = Hands::new(&core, false);
+    // Ordering: Relaxed; it carries no data.
     let intake = || intake(&core, &mapped, &mut hands).inspect_err(|_| kernels.given_up.store(true, Relaxed));
     let result = mapped.guarded(|| spawn_all(&core, intake));
     let result = result.and_then(|((), threads)| failed_tasks(hands.stats, threads));

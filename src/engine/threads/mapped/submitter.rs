@@ -4,6 +4,7 @@ use super::queue::Queue;
 use super::{At, Bell, Mapped, is_locked, state, submitter_lock, try_lock};
 use crate::config::Machine;
 use crate::engine::deadlock::{Scene, explain};
+use crate::engine::threads::SPIN;
 use crate::engine::threads::executor::spin_until;
 use crate::engine::threads::submit::wait_for_parent;
 use crate::error::RunError;
@@ -17,9 +18,6 @@ use crate::window::{Outcomes, Refusal, Resource, SlotRef, Window, flag};
 use crate::workload::Workload;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-
-/// Rounds of looking before it waits.
-const SPIN: u32 = 400;
 
 /// What was submitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
