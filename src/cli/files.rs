@@ -4,11 +4,21 @@
 //! pipes and other files that are not replaced may be named as often as wanted.
 
 use super::Failure;
-use std::fs;
+use flate2::read::MultiGzDecoder;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// What a recording of the simpler runtime has beside its `deps.json`.
 const BESIDE_DEPS: [&str; 3] = ["name_map.json", "chip_swimlane_records.json", "scope_stats.jsonl"];
+
+/// A file to be read, unpacked if it is gzip.
+pub fn unpacked(path: &Path) -> io::Result<Box<dyn Read>> {
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    let mut file = BufReader::new(File::open(path)?);
+    let is_packed = file.fill_buf()?.starts_with(&GZIP);
+    Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) })
+}
 
 /// The files of a command, each with its role.
 #[derive(Default)]
