@@ -2,8 +2,6 @@
 
 use super::files::Files;
 use super::{Ending, Failure, ImportArgs, MachineArgs, print};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use ptosim::config::Machine;
 use ptosim::engine;
 use ptosim::export::{Recording, Subject, Target, losses, targets};
@@ -13,7 +11,7 @@ use ptosim::workload::binary::write_binary;
 use ptosim::workload::import::formats;
 use ptosim::workload::{Program, Workload, WriteError, write_trace};
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// What our own formats are called, what they are, and how their names end.
@@ -211,20 +209,14 @@ pub fn write_native(workload: &dyn Workload, output: &Path) -> Result<(), Failur
     Ok(write(output, |file| own(write_trace(workload, file), output))?.commit()?)
 }
 
-/// Writes a file, compressed if its name says so, that is still to be put into place.
+/// Writes a file that is still to be put into place.
 fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<Output, Failure> {
     let name = path.display().to_string();
-    let failed = |source: io::Error| Failure::from(Output::error(&name, source));
     let mut output = Output::open(&name)?;
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
-        let mut encoder = GzEncoder::new(&mut output, Compression::default());
-        fill(&mut encoder)?;
-        encoder.finish().map_err(failed)?;
-    } else {
-        let mut buffered = BufWriter::with_capacity(1 << 16, &mut output);
-        fill(&mut buffered)?;
-        buffered.flush().map_err(failed)?;
-    }
+    let mut buffered = BufWriter::with_capacity(1 << 16, &mut output);
+    fill(&mut buffered)?;
+    buffered.flush().map_err(|source| Output::error(&name, source))?;
+    drop(buffered);
     Ok(output)
 }
 

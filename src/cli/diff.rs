@@ -1,10 +1,12 @@
 //! `ptosim diff`: what changed between two results, or between two folders of them.
 
+use super::files::unpacked;
 use super::{Ending, Failure, percent, print};
 use ptosim::report::{Diff, Report, columns, group};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// Tell what changed between two results, and fail when it got slower
@@ -53,7 +55,9 @@ fn ending(is_bad: bool) -> Ending {
 /// Reads a result file.
 pub fn load(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
-    let text = fs::read(path).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let mut text = Vec::new();
+    let read = unpacked(path).and_then(|mut file| file.read_to_end(&mut text));
+    read.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     let report: Report = serde_json::from_slice(&text)
         .map_err(|error| Failure::Usage(format!("{name}: not a result of `run --json`: {error}")))?;
     if report.format != "ptosim-result" || report.version != 1 {
@@ -70,7 +74,8 @@ fn names(folder: &Path) -> Result<BTreeSet<String>, Failure> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        if Path::new(&name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        let plain = name.strip_suffix(".gz").unwrap_or(&name);
+        if Path::new(plain).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
             names.insert(name);
         }
     }

@@ -180,11 +180,13 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
     #[inline(always)]
     pub(super) fn admit(&mut self, slot: SlotRef) {
         let task = self.window.slot(slot);
-        if Self::MAY_FAIL && task.job.has(flag::CANCELLED) {
-            self.withdraw(slot);
+        let is_cancelled = Self::MAY_FAIL && task.job.has(flag::CANCELLED);
+        if is_cancelled {
+            self.family.forget(slot);
+            self.window.withdraw(slot);
         }
         task.job.set(flag::ADMITTED);
-        if self.has_costs() && task.fanin() == 1 {
+        if self.has_costs() && task.fanin() == 1 && !is_cancelled {
             // It waits for nothing else.
             self.ledger.admitted(Class::from_bits(task.job.class()));
         }

@@ -62,19 +62,14 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
             }
         }
         for slot in cancelled {
-            self.withdraw(slot);
-            if self.window.slot(slot).job.has(flag::ADMITTED) && self.window.satisfy(slot) {
-                self.ready(slot);
+            self.family.forget(slot);
+            // What is not admitted stays linked until it is.
+            if self.window.slot(slot).job.has(flag::ADMITTED) {
+                self.window.withdraw(slot);
+                if self.window.satisfy(slot) {
+                    self.ready(slot);
+                }
             }
-        }
-    }
-
-    /// A cancelled task waits for nothing but its admission any more.
-    #[cold]
-    pub(super) fn withdraw(&mut self, slot: SlotRef) {
-        self.family.forget(slot);
-        if self.window.withdraw(slot) {
-            self.unblocked(slot);
         }
     }
 

@@ -165,7 +165,7 @@ impl<P: Policy, O: Observer, M: Mode> Outcomes for Sim<'_, P, O, M> {
             return;
         }
         let job = &self.window.slot(slot).job;
-        if !job.has(flag::ADMITTED) {
+        if !job.has(flag::ADMITTED | flag::CANCELLED) {
             self.ledger.unblocked(Class::from_bits(job.class()));
         }
     }

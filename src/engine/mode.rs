@@ -155,6 +155,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             is_submitting_free: self.is_submitting_free,
             is_usual: self.is_usual,
             leaves_mode: false,
+            is_resumed: self.leaves_mode,
             mode: PhantomData,
         }
     }

@@ -247,20 +247,22 @@ impl<P: Policy, O: Observer, M: Mode> Sim<'_, P, O, M> {
         self.observer.submitted(task, slot_ref, self.window, self.now);
         let parent = if M::IS_USUAL { None } else { self.orchestrator.task.parent };
         let orphan = parent.and_then(|(parent, offset)| self.adopt(slot_ref, parent, offset));
-        let admitting = self.has_costs() && slot.fanin() == 1;
+        let spoilt_by = if Self::MAY_FAIL { published.cancelled.or(orphan) } else { None };
+        // What will never run does not wait for the scheduler.
+        let admitting = self.has_costs() && slot.fanin() == 1 && spoilt_by.is_none();
         // A usual task runs on workers of its own type, which is its class.
         let class = if M::IS_USUAL { Class::of_type(kind) } else { Class::from_bits(slot.job.class()) };
         if !M::IS_USUAL && kind == TaskType::Mix {
             self.ledger.met_mix();
         }
         self.ledger.submitted(class, admitting);
-        let spoilt_by = if Self::MAY_FAIL { published.cancelled.or(orphan) } else { None };
         if let Some(cause) = spoilt_by {
             self.mark_cancelled(slot_ref, cause);
         }
         // What never runs is consumed at its admission, which must not come before the tasks behind it are linked.
-        // Nor must it come before that of a child that is about to be released.
-        let is_settled = M::IS_USUAL || !self.is_shut_down && self.family.is_settled();
+        // Nor must it come before that of a child that is about to be released. A task that takes no worker waits for a thread
+        // behind everything that is published in the same cycle.
+        let is_settled = M::IS_USUAL || !self.is_shut_down && kind != TaskType::None && self.family.is_settled();
         let at_once = (M::IS_FREE || self.is_prompt) && spoilt_by.is_none() && is_settled;
         if Self::NEVER_QUEUES {
             self.admit_at_once(slot_ref, slot, kind);

@@ -75,6 +75,8 @@ pub(super) struct Sim<'a, P, O, M> {
     pub(super) is_usual: bool,
     /// The task at hand is one that this mode does not know.
     pub(super) leaves_mode: bool,
+    /// Another mode was left in the middle of an instant, where the orchestrator works: it goes on there.
+    pub(super) is_resumed: bool,
     pub(super) mode: PhantomData<M>,
 }
 
@@ -142,6 +144,7 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             is_submitting_free: machine.orchestrator.submit == 0 && machine.orchestrator.per_edge == 0,
             is_usual: true,
             leaves_mode: false,
+            is_resumed: false,
             mode: PhantomData,
         }
     }
@@ -231,25 +234,15 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
 
     #[inline]
     pub(super) fn instant(&mut self) -> Result<(), Fault> {
+        let mut resumes = !M::IS_USUAL && std::mem::take(&mut self.is_resumed);
         loop {
-            if self.is_unusual() {
-                self.control();
-                self.collect_parts();
-            }
-            if self.ends.next() == self.now {
-                self.collect_ends();
-            }
-            if self.is_unusual() {
-                self.release_children();
-            }
-            while !M::IS_FREE && self.jobs.next_end() == self.now {
-                let job = self.jobs.finish(self.now);
-                self.tell(job, JobStep::Done);
-                self.effect(job);
+            if !resumes {
+                self.take_ends();
             }
             // Steps 1 to 3 have nothing more to do now, unless something new is due at once.
             loop {
-                let changed = self.take_jobs() | self.orchestrate()?;
+                let took_jobs = std::mem::take(&mut resumes) || self.take_jobs();
+                let changed = took_jobs | self.orchestrate()?;
                 if M::IS_USUAL && self.leaves_mode {
                     return Ok(());
                 }
@@ -260,6 +253,26 @@ impl<'a, P: Policy, O: Observer, M: Mode> Sim<'a, P, O, M> {
             if !self.is_due() && !self.hand_out() && !self.is_due() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Steps 1 to 3.
+    #[inline(always)]
+    fn take_ends(&mut self) {
+        if self.is_unusual() {
+            self.control();
+            self.collect_parts();
+        }
+        if self.ends.next() == self.now {
+            self.collect_ends();
+        }
+        if self.is_unusual() {
+            self.release_children();
+        }
+        while !M::IS_FREE && self.jobs.next_end() == self.now {
+            let job = self.jobs.finish(self.now);
+            self.tell(job, JobStep::Done);
+            self.effect(job);
         }
     }
 

@@ -3,8 +3,9 @@
 //! An [`Output`] is opened before a run, so that a bad path is found early, and filled beside its final place: in a file
 //! without a name where the system has them, so that even a killed run leaves nothing behind, else in a temporary one.
 //! [`Output::commit`] puts it into place in one step. Without that the old file stays as it was.
-//! Devices, pipes and what is open already, such as `/dev/stdout`, are written directly.
+//! Devices, pipes and what is open already, such as `/dev/stdout`, are written directly. What has a name that ends in `.gz` is packed.
 
+use flate2::{Compression, write::GzEncoder};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,13 @@ impl OutputError {
 #[derive(Debug)]
 pub struct Output {
     path: String,
-    target: Target,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    Plain(Target),
+    Packed(Box<GzEncoder<Target>>),
 }
 
 #[derive(Debug)]
@@ -52,7 +59,13 @@ impl Output {
     /// When nothing could be written there.
     pub fn open(path: &str) -> Result<Output, OutputError> {
         let target = Target::open(path).map_err(|source| OutputError { path: path.to_owned(), source })?;
-        Ok(Output { path: path.to_owned(), target })
+        let is_packed = Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let form = if is_packed {
+            Form::Packed(Box::new(GzEncoder::new(target, Compression::default())))
+        } else {
+            Form::Plain(target)
+        };
+        Ok(Output { path: path.to_owned(), form })
     }
 
     /// Writes content through a buffer.
@@ -74,8 +87,12 @@ impl Output {
     /// # Errors
     /// When the file system refuses; the older file is still there.
     pub fn commit(self) -> Result<(), OutputError> {
-        let Output { path, target } = self;
-        target.commit().map_err(|source| OutputError { path, source })
+        let Output { path, form } = self;
+        let target = match form {
+            Form::Plain(target) => Ok(target),
+            Form::Packed(encoder) => encoder.finish(),
+        };
+        target.and_then(Target::commit).map_err(|source| OutputError { path, source })
     }
 
     /// The error that says this file cannot be written because of `source`.
@@ -87,11 +104,28 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.target.writer().write(bytes)
+        match &mut self.form {
+            Form::Plain(target) => target.write(bytes),
+            Form::Packed(encoder) => encoder.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.target.writer().flush()
+        match &mut self.form {
+            Form::Plain(target) => target.flush(),
+            // Packing piece by piece would take more room.
+            Form::Packed(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
     }
 }
 

@@ -285,9 +285,9 @@ impl<S: Sharing> Window<S> {
         self.slot(slot).fanin.fetch_add(1, Relaxed); // Ordering: the hold is still there, nobody decides on it.
     }
 
-    /// A task that will never run leaves the lists of the producers that it waits for, so that nothing but its admission is left;
-    /// true if there was more. Only where one thread does everything: nobody else may be in those lists.
-    pub fn withdraw(&self, slot_ref: SlotRef) -> bool {
+    /// A task that will never run leaves the lists of the producers that it waits for, so that one thing is left that it waits for. Only
+    /// where one thread does everything: nobody else may be in those lists.
+    pub fn withdraw(&self, slot_ref: SlotRef) {
         let slot = self.slot(slot_ref);
         // Ordering: Relaxed throughout; there is one thread.
         let first = slot.deps_first.load(Relaxed);
@@ -302,7 +302,7 @@ impl<S: Sharing> Window<S> {
                 }
             }
         }
-        slot.fanin.swap(1, Relaxed) > 1
+        slot.fanin.store(1, Relaxed);
     }
 
     /// One thing less to wait for; true if it was the last, which makes the task READY.

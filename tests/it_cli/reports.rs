@@ -3,6 +3,7 @@
 use crate::program::{Ended, in_folder, refuses};
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -116,6 +117,27 @@ fn what_if_of_workers_that_a_policy_counts_can_be_tried() {
     std::fs::write(folder.path().join("classic.toml"), classic).expect("a file");
     let ended = call(folder.path(), "run random:n=50 --policy cyber_classic --policy-config classic.toml --what-if");
     assert!(ended.stdout.contains("--what-if: the configuration of the policy allows none"), "{ended:?}");
+}
+
+#[test]
+fn files_whose_names_end_in_gz_are_packed_and_results_are_read_so() {
+    let folder = folder();
+    assert_eq!(
+        call(folder.path(), "run chain:n=100 --quiet --json a.json --schedule a.csv --chrome a.chrome.json").code,
+        0
+    );
+    let packed = "run chain:n=100 --quiet --json b.json.gz --schedule b.csv.gz --chrome b.chrome.json.gz";
+    assert_eq!(call(folder.path(), packed).code, 0);
+    for (plain, packed) in [("a.json", "b.json.gz"), ("a.csv", "b.csv.gz"), ("a.chrome.json", "b.chrome.json.gz")] {
+        let mut unpacked = String::new();
+        let file = std::fs::File::open(folder.path().join(packed)).expect("a file");
+        flate2::read::GzDecoder::new(file).read_to_string(&mut unpacked).expect("gzip");
+        assert!(unpacked == read(folder.path(), plain), "{packed}");
+    }
+    let ended = call(folder.path(), "diff a.json b.json.gz --fail-over 0%");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let ended = call(folder.path(), "report b.json.gz --schedule b.csv.gz --html page.html");
+    assert_eq!(ended.code, 0, "{ended:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::threads::{Call, Draft, KernelError, Kernels};
 use crate::config::Machine;
 use crate::id::{BufferId, Symbol};
 use crate::window::Resource;
-use crate::workload::{Operation, Region, Source, Submit, Symbols, Workload, WorkloadError};
+use crate::workload::{Control, Operation, Region, Source, Submit, Symbols, Workload, WorkloadError};
 use functions::FUNCTIONS;
 use memory::{Memory, Place};
 use std::collections::BTreeMap;
@@ -284,6 +284,10 @@ impl Workload for Tapped<'_> {
 
     fn open(&self) -> Result<Box<dyn Source>, WorkloadError> {
         Ok(Box::new(Tap { numbers: Arc::clone(self.numbers), source: self.workload.open()? }))
+    }
+
+    fn controls(&self) -> Result<Vec<Control>, WorkloadError> {
+        self.workload.controls()
     }
 }
 
