@@ -79,6 +79,32 @@ fn timelines_have_all_tasks_of_programs_that_do_not_run_to_their_end() {
 }
 
 #[test]
+fn timelines_of_runs_are_read_as_the_programs_under_every_policy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tasks = [
+        r#"{"op":"submit","name":"a","kernel":"k","worker_type":"MIX","cycles":{"CUBE":30,"VECTOR":20},"blocks":3}"#,
+        r#"{"op":"submit","worker_type":"MIX","cycles":7,"units":{"CUBE":0,"VECTOR":2},"deps":[0],"blocks":2}"#,
+        r#"{"op":"submit","kernel":"one","worker_type":"MIX","cycles":9,"units":{"CUBE":1,"VECTOR":1},"deps":[0,1]}"#,
+        r#"{"op":"submit","name":"z","kernel":"z","worker_type":"VECTOR","cycles":1,"deps":[0,2],"blocks":70}"#,
+        r#"{"op":"submit","worker_type":"CUBE","cycles":1000,"deps":[3]}"#,
+    ];
+    fs::write(folder.path().join("t.jsonl"), [&[HEADER], &tasks[..]].concat().join("\n")).expect("a trace");
+    let body =
+        |text: &str| text.split_once('\n').map_or(String::new(), |(_, body)| body.replace(r#","kernel":"z""#, ""));
+    let expected = body(&in_folder(folder.path(), "convert t.jsonl -", "").stdout);
+    let policies = "pto cyber_classic cyber_choreography orleans bmf ray per_worker steal predictive heft static lifo random shortest";
+    for policy in policies.split(' ') {
+        for machine in ["a2a3", "ideal --set workers.clusters=4"] {
+            let run = format!("run t.jsonl --policy {policy} --machine {machine} --flows --chrome run.json -q");
+            let ended = in_folder(folder.path(), &run, "");
+            assert_eq!(ended.code, 0, "{run}: {ended:?}");
+            let again = in_folder(folder.path(), "convert run.json -", "");
+            assert_eq!(body(&again.stdout), expected, "{run}: {}", again.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_deadlock_names_the_file_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = [HEADER, r#"{"op":"scope_begin"}"#, r#"{"op":"submit","cycles":1}"#, r#"{"op":"submit","cycles":1}"#];
