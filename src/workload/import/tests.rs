@@ -151,6 +151,24 @@ fn edges_of_dot_may_lead_from_and_to_groups() {
 }
 
 #[test]
+fn defaults_of_dot_hold_for_what_comes_into_being_behind_them_in_their_group() {
+    let graph = "digraph { early; node [size=9, worker_type=CUBE]; a; b [size=2]; a -> b -> c
+        subgraph s { node [cycles=3 kernel=k] d; { Node [size=7] [blocks=2] e a } f } -> g; edge [size=1]; g -> h -> {i j}
+        {edge [size=2] i -> k} j -> l [size=3] }";
+    let program = read(graph);
+    let tasks = shown(&program);
+    let costs = ["early task 0 []", "a task 9 []", "b task 2 [1]", "c task 9 [2]", "d k 3 []", "e k 3 []", "f k 3 []"];
+    assert_eq!(tasks[..7], costs);
+    assert!(tasks[7..].iter().all(|task| task.contains(" task 9 ")), "{tasks:?}");
+    let kinds: Vec<_> = program.tasks().iter().map(|task| task.kind.expect("known")).collect();
+    assert_eq!(kinds, [&[TaskType::None][..], &[TaskType::Cube; 12]].concat());
+    let blocks: Vec<u32> = program.tasks().iter().map(|task| task.blocks).collect();
+    assert_eq!(blocks, [1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1]);
+    let told = "5 edges have sizes, which were left out: transfers take no time";
+    assert!(program.notes().iter().any(|note| note == told), "{:?}", program.notes());
+}
+
+#[test]
 fn what_was_not_understood_is_told() {
     let workflow = r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"b","runtimeInSeconds":1}]}}}"#;
     let notes = read(workflow).notes();
