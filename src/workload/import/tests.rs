@@ -169,6 +169,20 @@ fn defaults_of_dot_hold_for_what_comes_into_being_behind_them_in_their_group() {
 }
 
 #[test]
+fn a_chakra_trace_may_be_a_bare_list_of_nodes() {
+    let node = r#"{"id":1,"name":"a","type":4,"duration_micros":5}"#;
+    let other = r#"{"Id":2,"Name":"b","NodeType":"COMP_NODE","data_deps":[1],"runtime":6}"#;
+    assert_eq!(shown(&read(&format!(" \n[{node}]"))), ["n1 a 5 []"]);
+    assert_eq!(shown(&read(&format!("[ {other},{node}]\n"))), ["n1 a 5 []", "n2 b 6 [0]"]);
+    // A name says what the content does not.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.et");
+    std::fs::write(&path, r#" [{"id":7,"name":"only"}]"#).expect("a file");
+    let workload = super::open_file(&path, &Options::default()).expect("a list");
+    assert_eq!(shown(&Program::load(workload.as_ref()).expect("a list")), ["n7 only 0 []"]);
+}
+
+#[test]
 fn what_was_not_understood_is_told() {
     let workflow = r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"b","runtimeInSeconds":1}]}}}"#;
     let notes = read(workflow).notes();
