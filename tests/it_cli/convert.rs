@@ -105,6 +105,35 @@ fn timelines_of_runs_are_read_as_the_programs_under_every_policy() {
 }
 
 #[test]
+fn what_simpler_does_not_hold_of_types_and_kernels_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tasks = [
+        r#"{"op":"submit","kernel":"k","worker_type":"MIX","cycles":5,"units":{"CUBE":1,"VECTOR":0}}"#,
+        r#"{"op":"submit","kernel":"k","worker_type":"MIX","cycles":5,"units":{"CUBE":0,"VECTOR":1}}"#,
+        r#"{"op":"submit","kernel":"k","worker_type":"MIX","cycles":5,"units":{"CUBE":0,"VECTOR":2}}"#,
+        r#"{"op":"submit","kernel":"join","worker_type":"NONE"}"#,
+        r#"{"op":"submit","worker_type":"NONE"}"#,
+    ];
+    fs::write(folder.path().join("t.jsonl"), [&[HEADER], &tasks[..]].concat().join("\n")).expect("a trace");
+    let ended = in_folder(folder.path(), "convert t.jsonl run --to simpler --machine a2a3", "");
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let lost: Vec<&str> = ended.stderr.lines().filter_map(|line| line.strip_prefix("lost: ")).collect();
+    let expected = [
+        "the type of 1 MIX tasks that take one CUBE; they become CUBE tasks",
+        "the type of 1 MIX tasks that take one VECTOR; they become VECTOR tasks",
+        "the kernels of 1 NONE tasks; \"dummy\" stands for them",
+    ];
+    assert_eq!(lost, expected);
+    let again = in_folder(folder.path(), "convert run -", "").stdout;
+    let has = |words: &str| again.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(
+        (has(r#""worker_type":"MIX""#), has(r#""units":{"CUBE":0,"VECTOR":2}"#), has("dummy")),
+        (1, 1, 2),
+        "{again}"
+    );
+}
+
+#[test]
 fn a_deadlock_names_the_file_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = [HEADER, r#"{"op":"scope_begin"}"#, r#"{"op":"submit","cycles":1}"#, r#"{"op":"submit","cycles":1}"#];
