@@ -10,6 +10,8 @@ fn what_cannot_be_written_is_refused_with_a_remedy() {
     refuses("convert chain:n=5 - --to simpler", "it has several files; name a folder instead of -");
     refuses("convert chain:n=5 x.unknown", "its ending tells no format; name it with --to");
     refuses("convert chain:n=5 x.json --to bogus", "--to bogus: unknown format; known are native");
+    #[cfg(not(feature = "parquet"))]
+    refuses("convert chain:n=5 x --to parquet", "build one with `cargo build --release --features parquet`");
     refuses("stat chain:n=5 --edges files", "chain:n=5: --edges is for traces of other programs");
     refuses("stat .", "\".\" is a folder without deps.json; name a file in it");
 }
