@@ -136,6 +136,21 @@ fn what_simpler_does_not_hold_of_types_and_kernels_is_told() {
 }
 
 #[test]
+fn sums_that_are_too_large_are_told() {
+    let task = r#"{"op":"submit","cycles":9223372036854775807,"blocks":4294967295}"#;
+    let ended = in_folder(std::path::Path::new("."), "stat -", &format!("{HEADER}\n{task}\n"));
+    let told = "the work is at least 2^64 - 1 cycles, and the parallelism at least what is shown";
+    assert!(ended.code == 0 && ended.stdout.contains(told), "{ended:?}");
+    let twice = in_folder(std::path::Path::new("."), "stat - --json", &format!("{HEADER}\n{}\n", [task; 2].join("\n")));
+    assert!(twice.stdout.contains(told), "{twice:?}");
+    let chain =
+        ["", "0", "1"].map(|producer| format!(r#"{{"op":"submit","cycles":9223372036854775807,"deps":[{producer}]}}"#));
+    let ended = in_folder(std::path::Path::new("."), "stat -", &format!("{HEADER}\n{}\n", chain.join("\n")));
+    let told = "critical path and work are at least 2^64 - 1 cycles, so that the parallelism is unknown";
+    assert!(ended.code == 0 && ended.stdout.contains(told), "{ended:?}");
+}
+
+#[test]
 fn a_deadlock_names_the_file_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = [HEADER, r#"{"op":"scope_begin"}"#, r#"{"op":"submit","cycles":1}"#, r#"{"op":"submit","cycles":1}"#];
