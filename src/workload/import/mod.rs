@@ -61,6 +61,11 @@ pub trait Format: Sync {
         &[Edges::Recorded]
     }
 
+    /// How many files of its own `--with` may name.
+    fn most_with(&self) -> usize {
+        0
+    }
+
     /// Whether a file that begins like this is of this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
@@ -260,6 +265,13 @@ pub fn read(format: &dyn Format, input: &Input, options: &Options) -> Result<Box
         let (asked, name) = (edges.name(), format.name());
         let message = format!("--edges {asked} is not for format {name}; it has {}", names.join(", "));
         return Err(input.error(message));
+    }
+    if let Some(path) = options.with.get(format.most_with()) {
+        let (name, path) = (format.name(), path.display());
+        return Err(input.error(match format.most_with() {
+            0 => format!("--with {path}: files of format {name} have no others that belong to them; leave it out"),
+            most => format!("--with {path}: at most {most} belong to a file of format {name}; leave it out"),
+        }));
     }
     Ok(Box::new(format.read(input, options)?))
 }

@@ -183,6 +183,20 @@ fn a_chakra_trace_may_be_a_bare_list_of_nodes() {
 }
 
 #[test]
+fn files_that_belong_to_no_format_or_to_none_any_more_are_refused() {
+    let refused = |text: &str, with: &[&str]| {
+        let options = Options { with: with.iter().map(Into::into).collect(), ..Options::default() };
+        open_stream("input", Box::new(Cursor::new(text.to_owned())), &options).err().expect("refused").to_string()
+    };
+    let stg = "1\n1 5 0\n";
+    let told = "input: --with x.json: files of format stg have no others that belong to them; leave it out";
+    assert_eq!(refused(stg, &["x.json"]), told);
+    let topology = r#"[{"taskId":3,"execTime":2,"successors":[]}]"#;
+    let told = "input: --with y.json: at most 1 belong to a file of format hicann; leave it out";
+    assert_eq!(refused(topology, &["x.json", "y.json"]), told);
+}
+
+#[test]
 fn what_was_not_understood_is_told() {
     let workflow = r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"b","runtimeInSeconds":1}]}}}"#;
     let notes = read(workflow).notes();
