@@ -26,7 +26,7 @@ use crate::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The workload that a user names: a file in any known format, `-` for standard input, or a generator such as `chain:n=1M`.
 ///
@@ -44,11 +44,10 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
     if spec == "-" {
         return import::open_stream("<stdin>", Box::new(std::io::stdin()), options);
     }
+    if let Some(path) = file_of(spec) {
+        return import::open_file(&path, options);
+    }
     match std::fs::metadata(spec) {
-        Ok(found) if found.is_file() => return import::open_file(Path::new(spec), options),
-        Ok(found) if found.is_dir() && Path::new(spec).join("deps.json").is_file() => {
-            return import::open_file(&Path::new(spec).join("deps.json"), options);
-        }
         Ok(found) if !found.is_dir() => {
             let file = File::open(spec).map_err(|source| WorkloadError::Io { path: spec.into(), source })?;
             return import::open_stream(spec, Box::new(file), options);
@@ -72,6 +71,20 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
         None => "`gen --list` shows the generators".into(),
     };
     Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
+}
+
+/// Where the dependencies of a workload can come from; nothing for those that leave no choice, or that can be read only once.
+///
+/// # Errors
+/// When it is a file that cannot be read or whose format is unknown.
+pub fn edges(spec: &str, options: &import::Options) -> Result<&'static [import::Edges], WorkloadError> {
+    file_of(spec).map_or(Ok(&[]), |path| import::edges(&path, options))
+}
+
+/// The file that a user names, in a folder of simpler the main one; `None` when it is no plain file.
+fn file_of(spec: &str) -> Option<PathBuf> {
+    let path = Path::new(spec);
+    [path.to_owned(), path.join("deps.json")].into_iter().find(|path| path.is_file())
 }
 
 /// A program that can be opened again and again, each time giving the same operations.

@@ -151,6 +151,24 @@ fn sums_that_are_too_large_are_told() {
 }
 
 #[test]
+fn dependencies_are_compared_where_a_format_has_two_kinds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let is_none = "(wfformat, simpler, dax, chakra), and this is none; leave it out";
+    fs::write(folder.path().join("x.dot"), "digraph { a -> b }").expect("a file");
+    for workload in ["x.dot", "chain:n=5"] {
+        let ended = in_folder(folder.path(), &format!("stat {workload} --compare-edges"), "");
+        let told = format!("{workload}: --compare-edges is for formats that give dependencies in two ways {is_none}");
+        assert!(ended.code == 2 && ended.stderr.contains(&told), "{ended:?}");
+    }
+    refuses("stat - --compare-edges", "--compare-edges reads the workload twice; save standard input as a file");
+    let nodes = r#"[{"id":1,"name":"a","type":4},{"id":2,"name":"b","type":4,"ctrl_deps":[1]}]"#;
+    fs::write(folder.path().join("x.et"), nodes).expect("a file");
+    let ended = in_folder(folder.path(), "stat x.et --compare-edges", "");
+    let told = "0 recorded dependencies, 1 by --edges all, 0 in both\nonly by --edges all: 1\n  n1 -> n2\n";
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, told), "{ended:?}");
+}
+
+#[test]
 fn a_deadlock_names_the_file_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = [HEADER, r#"{"op":"scope_begin"}"#, r#"{"op":"submit","cycles":1}"#, r#"{"op":"submit","cycles":1}"#];

@@ -188,16 +188,32 @@ impl Options {
 /// # Errors
 /// When the file cannot be read, or is of a foreign format and wrong.
 pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
+    match choose_file(path, options)? {
+        Choice::Foreign(format) => read(format, &Input::load(path)?, options),
+        Choice::Native => Ok(Box::new(TraceFile::new(path))),
+        Choice::Binary => open_binary(path),
+    }
+}
+
+/// Where the dependencies of a file can come from; nothing for our own formats, which leave no choice.
+///
+/// # Errors
+/// When the file cannot be read or its format is unknown.
+pub fn edges(path: &Path, options: &Options) -> Result<&'static [Edges], WorkloadError> {
+    Ok(match choose_file(path, options)? {
+        Choice::Foreign(format) => format.edges(),
+        Choice::Native | Choice::Binary => &[],
+    })
+}
+
+/// How a file is to be read, by its first bytes.
+fn choose_file(path: &Path, options: &Options) -> Result<Choice, WorkloadError> {
     let file = File::open(path).map_err(|source| WorkloadError::Io { path: path.display().to_string(), source })?;
     let mut start = head(Box::new(file), HEAD);
     if start.len() as u64 == HEAD && options.from.is_none() && !is_recognised(&start) {
         start = File::open(path).map_or(start, |file| head(Box::new(file), LONG_HEAD));
     }
-    match choose(&start, Some(path), options)? {
-        Choice::Foreign(format) => read(format, &Input::load(path)?, options),
-        Choice::Native => Ok(Box::new(TraceFile::new(path))),
-        Choice::Binary => open_binary(path),
-    }
+    choose(&start, Some(path), options)
 }
 
 /// Opens a stream of any format; `label` is for messages. A native trace is not held back until its end.
