@@ -81,32 +81,6 @@ fn timelines_have_all_tasks_of_programs_that_do_not_run_to_their_end() {
 }
 
 #[test]
-fn timelines_of_runs_are_read_as_the_programs_under_every_policy() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let tasks = [
-        r#"{"op":"submit","name":"a","kernel":"k","worker_type":"MIX","cycles":{"CUBE":30,"VECTOR":20},"blocks":3}"#,
-        r#"{"op":"submit","worker_type":"MIX","cycles":7,"units":{"CUBE":0,"VECTOR":2},"deps":[0],"blocks":2}"#,
-        r#"{"op":"submit","kernel":"one","worker_type":"MIX","cycles":9,"units":{"CUBE":1,"VECTOR":1},"deps":[0,1]}"#,
-        r#"{"op":"submit","name":"z","kernel":"z","worker_type":"VECTOR","cycles":1,"deps":[0,2],"blocks":70}"#,
-        r#"{"op":"submit","worker_type":"CUBE","cycles":1000,"deps":[3]}"#,
-    ];
-    fs::write(folder.path().join("t.jsonl"), [&[HEADER], &tasks[..]].concat().join("\n")).expect("a trace");
-    let body =
-        |text: &str| text.split_once('\n').map_or(String::new(), |(_, body)| body.replace(r#","kernel":"z""#, ""));
-    let expected = body(&in_folder(folder.path(), "convert t.jsonl -", "").stdout);
-    let policies = "pto cyber_classic cyber_choreography orleans bmf ray per_worker steal predictive heft static lifo random shortest";
-    for policy in policies.split(' ') {
-        for machine in ["a2a3", "ideal --set workers.clusters=4"] {
-            let run = format!("run t.jsonl --policy {policy} --machine {machine} --flows --chrome run.json -q");
-            let ended = in_folder(folder.path(), &run, "");
-            assert_eq!(ended.code, 0, "{run}: {ended:?}");
-            let again = in_folder(folder.path(), "convert run.json -", "");
-            assert_eq!(body(&again.stdout), expected, "{run}: {}", again.stderr);
-        }
-    }
-}
-
-#[test]
 fn what_simpler_does_not_hold_of_types_and_kernels_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let tasks = [
@@ -133,6 +107,32 @@ fn what_simpler_does_not_hold_of_types_and_kernels_is_told() {
         (1, 1, 2),
         "{again}"
     );
+}
+
+#[test]
+fn timelines_of_runs_are_read_as_the_programs_under_every_policy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tasks = [
+        r#"{"op":"submit","name":"a","kernel":"k","worker_type":"MIX","cycles":{"CUBE":30,"VECTOR":20},"blocks":3}"#,
+        r#"{"op":"submit","worker_type":"MIX","cycles":7,"units":{"CUBE":0,"VECTOR":2},"deps":[0],"blocks":2}"#,
+        r#"{"op":"submit","kernel":"one","worker_type":"MIX","cycles":9,"units":{"CUBE":1,"VECTOR":1},"deps":[0,1]}"#,
+        r#"{"op":"submit","name":"z","kernel":"z","worker_type":"VECTOR","cycles":1,"deps":[0,2],"blocks":70}"#,
+        r#"{"op":"submit","worker_type":"CUBE","cycles":1000,"deps":[3]}"#,
+    ];
+    fs::write(folder.path().join("t.jsonl"), [&[HEADER], &tasks[..]].concat().join("\n")).expect("a trace");
+    let body =
+        |text: &str| text.split_once('\n').map_or(String::new(), |(_, body)| body.replace(r#","kernel":"z""#, ""));
+    let expected = body(&in_folder(folder.path(), "convert t.jsonl -", "").stdout);
+    let policies = "pto cyber_classic cyber_choreography orleans bmf ray per_worker steal predictive heft static lifo random shortest";
+    for policy in policies.split(' ') {
+        for machine in ["a2a3", "ideal --set workers.clusters=4"] {
+            let run = format!("run t.jsonl --policy {policy} --machine {machine} --flows --chrome run.json -q");
+            let ended = in_folder(folder.path(), &run, "");
+            assert_eq!(ended.code, 0, "{run}: {ended:?}");
+            let again = in_folder(folder.path(), "convert run.json -", "");
+            assert_eq!(body(&again.stdout), expected, "{run}: {}", again.stderr);
+        }
+    }
 }
 
 #[test]
@@ -221,4 +221,24 @@ fn a_kind_of_a_mix_task_that_was_not_recorded_is_told() {
     assert!(ended.stdout.contains(r#""cycles":{"CUBE":370,"VECTOR":0}"#), "{}", ended.stdout);
     let told = "1 MIX tasks have no record on one of their kinds of workers, which takes no time";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
+
+#[test]
+fn the_page_about_formats_lists_every_key_and_command_of_native_traces() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/formats.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let lines = [
+        r#"{"op":"zzzzzzzz"}"#,
+        r#"{"op":"submit","zzzzzzzz":1}"#,
+        r#"{"op":"buffer","zzzzzzzz":1}"#,
+        r#"{"op":"control","zzzzzzzz":1}"#,
+        r#"{"op":"control","cmd":"zzzzzzzz"}"#,
+    ];
+    for line in lines {
+        let ended = in_folder(std::path::Path::new("."), "stat -", &format!("{HEADER}\n{line}\n"));
+        let (_, known) = ended.stderr.trim_end().split_once("known are ").expect("a list");
+        for word in known.split(", ") {
+            assert!(page.contains(&format!("`{word}`")), "{line}: {word} is not in docs/formats.md");
+        }
+    }
 }
