@@ -114,6 +114,10 @@ fn form(to: Option<&str>, output: &Path) -> Result<Form, Failure> {
     match to {
         Some("native") => Ok(Form::Native),
         Some("ptob") => Ok(Form::Binary),
+        Some("parquet") if !cfg!(feature = "parquet") => Err(Failure::Usage(
+            "--to parquet: this program was built without it; build one with `cargo build --release --features parquet`"
+                .into(),
+        )),
         Some(to) => targets()
             .iter()
             .find(|target| target.name == to)

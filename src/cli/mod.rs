@@ -286,15 +286,18 @@ struct ImportArgs {
 impl ImportArgs {
     /// Opens a workload; times become cycles by the clock of `machine`.
     fn open(&self, spec: &str, machine: &Machine) -> Result<Box<dyn Workload>, WorkloadError> {
-        let rules = self.rules.as_deref().map(Rules::load).transpose()?.unwrap_or_default();
-        let options = Options {
+        workload::open_with(spec, &self.options(machine)?)
+    }
+
+    /// What was chosen about files of other programs; times become cycles by the clock of `machine`.
+    fn options(&self, machine: &Machine) -> Result<Options, WorkloadError> {
+        Ok(Options {
             from: self.from.clone(),
             edges: self.edges,
-            rules,
+            rules: self.rules.as_deref().map(Rules::load).transpose()?.unwrap_or_default(),
             clock_mhz: machine.clock_mhz as f64,
             with: self.with.clone(),
-        };
-        workload::open_with(spec, &options)
+        })
     }
 
     /// The files that are read for a workload.

@@ -5,7 +5,7 @@ use ptosim::config::Machine;
 use ptosim::graph::Graph;
 use ptosim::id::TaskId;
 use ptosim::report::{Statistics, group, plain};
-use ptosim::workload::import::Edges;
+use ptosim::workload::import::{Edges, formats};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub struct Args {
     /// Print the numbers as JSON
     #[arg(long)]
     json: bool,
-    /// Compare the dependencies that the file lists with those found from its regions or files
+    /// Compare the dependencies that the file lists with those that --edges finds otherwise
     #[arg(long, conflicts_with_all = ["json", "edges"])]
     compare_edges: bool,
     #[command(flatten)]
@@ -48,18 +48,32 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 
 impl Args {
     fn compare(&self, machine: &Machine) -> Result<String, Failure> {
+        let choice = self.other_edges(machine)?;
         let load = |edges: Edges| {
             let import = ImportArgs { edges: Some(edges), ..self.import.clone() };
-            import.open(&self.workload, machine).map_err(Failure::from)
+            let workload = import.open(&self.workload, machine)?;
+            Graph::survey(workload.as_ref(), machine).map_err(Failure::from)
         };
-        let recorded = load(Edges::Recorded)?;
-        let (choice, found) = match load(Edges::Infer) {
-            Ok(found) => (Edges::Infer, found),
-            Err(_) => (Edges::Files, load(Edges::Files)?),
-        };
-        let recorded = Graph::survey(recorded.as_ref(), machine)?;
-        let found = Graph::survey(found.as_ref(), machine)?;
-        Ok(comparison(&recorded, &found, choice.name()))
+        Ok(comparison(&load(Edges::Recorded)?, &load(choice)?, choice.name()))
+    }
+
+    /// Where the format has dependencies from, other than recorded ones.
+    fn other_edges(&self, machine: &Machine) -> Result<Edges, Failure> {
+        let workload = &self.workload;
+        if workload == "-" {
+            let message = "--compare-edges reads the workload twice; save standard input as a file and name that";
+            return Err(Failure::Usage(message.into()));
+        }
+        let known = ptosim::workload::edges(workload, &self.import.options(machine)?)?;
+        known.iter().copied().find(|&edges| edges != Edges::Recorded).ok_or_else(|| {
+            let formats = formats().iter().filter(|format| format.edges().len() > 1);
+            let formats: Vec<&str> = formats.map(|format| format.name()).collect();
+            Failure::Usage(format!(
+                "{workload}: --compare-edges is for formats that give dependencies in two ways ({}), and this is none; \
+                 leave it out",
+                formats.join(", ")
+            ))
+        })
     }
 }
 
@@ -73,7 +87,8 @@ fn comparison(recorded: &Graph, found: &Graph, choice: &str) -> String {
         group(right.len() as u64),
         group(both)
     );
-    let sides = [("only recorded", left.difference(&right)), ("only by regions", right.difference(&left))];
+    let by_choice = format!("only by --edges {choice}");
+    let sides = [("only recorded", left.difference(&right)), (by_choice.as_str(), right.difference(&left))];
     for (side, edges) in sides {
         let edges: Vec<_> = edges.collect();
         if edges.is_empty() {

@@ -107,14 +107,10 @@ pub fn losses(program: &Program, target: &Target) -> Result<Vec<String>, Workloa
             lines.push(format!("{count} {}", feature.loss()));
         }
     }
-    let of_type = |kind: TaskType| program.tasks().iter().filter(|task| task.kind == Some(kind)).count();
     if target.name == "simpler" {
         let named = program.tasks().iter().filter(|task| task.name.is_some()).count();
         lines.extend((named > 0).then(|| format!("{named} tasks' names; ring and number stand for them")));
-        for kind in [TaskType::AiCpu, TaskType::Accelerator] {
-            let count = of_type(kind);
-            lines.extend((count > 0).then(|| format!("the type of {count} {kind} tasks; they become VECTOR tasks")));
-        }
+        lines.extend(lost_kinds(program));
     }
     if target.name == "wfformat" {
         let mut names: Vec<_> = program.tasks().iter().filter_map(|task| task.name).collect();
@@ -132,4 +128,26 @@ pub fn losses(program: &Program, target: &Target) -> Result<Vec<String>, Workloa
         lines.push(format!("that {without_cost} tasks had no cycles; those of the kernel table were written"));
     }
     Ok(lines)
+}
+
+/// What three kernel numbers, of a cube and two vectors, do not tell of the tasks that have them.
+fn lost_kinds(program: &Program) -> impl Iterator<Item = String> {
+    let of_type = |kind: TaskType| program.tasks().iter().filter(move |task| task.kind == Some(kind));
+    let on_one = |kind: &str, units: Units| {
+        let count = of_type(TaskType::Mix).filter(|task| task.units == units).count();
+        (count, format!("the type of {count} MIX tasks that take one {kind}; they become {kind} tasks"))
+    };
+    let other = |kind: TaskType| {
+        let count = of_type(kind).count();
+        (count, format!("the type of {count} {kind} tasks; they become VECTOR tasks"))
+    };
+    let dummies = of_type(TaskType::None).filter(|task| task.kernel.is_some()).count();
+    let lines = [
+        on_one("CUBE", Units { cube: 1, vector: 0 }),
+        on_one("VECTOR", Units { cube: 0, vector: 1 }),
+        other(TaskType::AiCpu),
+        other(TaskType::Accelerator),
+        (dummies, format!("the kernels of {dummies} NONE tasks; \"dummy\" stands for them")),
+    ];
+    lines.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line)
 }

@@ -120,7 +120,7 @@ impl Statistics {
             parallelism: if critical_path == 0 { 0.0 } else { work as f64 / critical_path as f64 },
             types,
             footprint,
-            notes: workload.notes(),
+            notes: workload.notes().into_iter().chain(at_least(critical_path, work)).collect(),
         })
     }
 
@@ -183,6 +183,19 @@ fn levels(graph: &Graph) -> (u64, u64) {
         counts[level] += 1;
     }
     (counts.len() as u64, counts.into_iter().max().unwrap_or(0))
+}
+
+/// What to say of sums that are too large for a number; they stop at the largest.
+fn at_least(critical_path: u64, work: u64) -> Option<String> {
+    match (critical_path, work) {
+        (u64::MAX, _) => {
+            Some("critical path and work are at least 2^64 - 1 cycles, so that the parallelism is unknown".into())
+        }
+        (_, u64::MAX) => {
+            Some("the work is at least 2^64 - 1 cycles, and the parallelism at least what is shown".into())
+        }
+        _ => None,
+    }
 }
 
 /// Cycles of all workers that a task takes.

@@ -73,10 +73,18 @@ pub fn open_with(spec: &str, options: &import::Options) -> Result<Box<dyn Worklo
     Err(WorkloadError::Input(format!("\"{spec}\": no such file and no such generator; {remedy}")))
 }
 
-/// The file that a user names, by itself or by its folder.
+/// Where the dependencies of a workload can come from; nothing for those that leave no choice, or that can be read only once.
+///
+/// # Errors
+/// When it is a file that cannot be read or whose format is unknown.
+pub fn edges(spec: &str, options: &import::Options) -> Result<&'static [import::Edges], WorkloadError> {
+    file_of(spec).map_or(Ok(&[]), |path| import::edges(&path, options))
+}
+
+/// The file that a user names, in a folder of simpler the main one; `None` when it is no plain file.
 fn file_of(spec: &str) -> Option<PathBuf> {
-    let (path, inner) = (Path::new(spec), Path::new(spec).join("deps.json"));
-    if path.is_file() { Some(path.into()) } else { (path.is_dir() && inner.is_file()).then_some(inner) }
+    let path = Path::new(spec);
+    [path.to_owned(), path.join("deps.json")].into_iter().find(|path| path.is_file())
 }
 
 /// The files that [`open_with`] reads for a workload in a format that may be named: the file itself, and behind it those that belong

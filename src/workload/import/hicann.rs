@@ -69,6 +69,10 @@ impl Format for Hicann {
         vec![format!("{prefix}{PROFILE}"), PROFILE.into()]
     }
 
+    fn most_with(&self) -> usize {
+        1
+    }
+
     fn recognises(&self, head: &[u8]) -> bool {
         head.trim_ascii_start().starts_with(b"[") && contains(head, "\"taskId\"") && contains(head, "\"successors\"")
     }

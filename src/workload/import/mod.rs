@@ -66,6 +66,11 @@ pub trait Format: Sync {
         Vec::new()
     }
 
+    /// How many files of its own `--with` may name.
+    fn most_with(&self) -> usize {
+        0
+    }
+
     /// Whether a file that begins like this is of this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
@@ -188,19 +193,36 @@ impl Options {
 /// # Errors
 /// When the file cannot be read, or is of a foreign format and wrong.
 pub fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Workload>, WorkloadError> {
-    match choose(&start_of(path, options)?, Some(path), options)? {
+    match choose_file(path, options)? {
         Choice::Foreign(format) => read(format, &Input::load(path)?, options),
         Choice::Native => Ok(Box::new(TraceFile::new(path))),
         Choice::Binary => open_binary(path),
     }
 }
 
+/// Where the dependencies of a file can come from; nothing for our own formats, which leave no choice.
+///
+/// # Errors
+/// When the file cannot be read or its format is unknown.
+pub fn edges(path: &Path, options: &Options) -> Result<&'static [Edges], WorkloadError> {
+    Ok(match choose_file(path, options)? {
+        Choice::Foreign(format) => format.edges(),
+        Choice::Native | Choice::Binary => &[],
+    })
+}
+
+/// How a file is to be read, by its first bytes.
+fn choose_file(path: &Path, options: &Options) -> Result<Choice, WorkloadError> {
+    choose(&start_of(path, options)?, Some(path), options)
+}
+
 /// The files in the folder of `path` that opening it reads too, because its format has them.
 pub(super) fn beside(path: &Path, from: Option<&str>) -> Vec<PathBuf> {
     let options = Options { from: from.map(ToOwned::to_owned), ..Options::default() };
-    let choice = start_of(path, &options).and_then(|start| choose(&start, Some(path), &options));
     // What is wrong with the file shows when it is opened.
-    let (Ok(Choice::Foreign(format)), Some(name)) = (choice, path.file_name()) else { return Vec::new() };
+    let (Ok(Choice::Foreign(format)), Some(name)) = (choose_file(path, &options), path.file_name()) else {
+        return Vec::new();
+    };
     let names = format.beside(&name.to_string_lossy()).into_iter();
     names.map(|name| path.with_file_name(name)).filter(|path| path.is_file()).collect()
 }
@@ -279,6 +301,13 @@ pub fn read(format: &dyn Format, input: &Input, options: &Options) -> Result<Box
         let (asked, name) = (edges.name(), format.name());
         let message = format!("--edges {asked} is not for format {name}; it has {}", names.join(", "));
         return Err(input.error(message));
+    }
+    if let Some(path) = options.with.get(format.most_with()) {
+        let (name, path) = (format.name(), path.display());
+        return Err(input.error(match format.most_with() {
+            0 => format!("--with {path}: files of format {name} have no others that belong to them; leave it out"),
+            most => format!("--with {path}: at most {most} belong to a file of format {name}; leave it out"),
+        }));
     }
     Ok(Box::new(format.read(input, options)?))
 }

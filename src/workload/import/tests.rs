@@ -151,6 +151,52 @@ fn edges_of_dot_may_lead_from_and_to_groups() {
 }
 
 #[test]
+fn defaults_of_dot_hold_for_what_comes_into_being_behind_them_in_their_group() {
+    let graph = "digraph { early; node [size=9, worker_type=CUBE]; a; b [size=2]; a -> b -> c
+        subgraph s { node [cycles=3 kernel=k] d; { Node [size=7] [blocks=2] e a } f } -> g; edge [size=1]; g -> h -> {i j}
+        {edge [size=2] i -> k} j -> l [size=3] }";
+    let program = read(graph);
+    let tasks = shown(&program);
+    let costs = ["early task 0 []", "a task 9 []", "b task 2 [1]", "c task 9 [2]", "d k 3 []", "e k 3 []", "f k 3 []"];
+    assert_eq!(tasks[..7], costs);
+    assert!(tasks[7..].iter().all(|task| task.contains(" task 9 ")), "{tasks:?}");
+    let kinds: Vec<_> = program.tasks().iter().map(|task| task.kind.expect("known")).collect();
+    assert_eq!(kinds, [&[TaskType::None][..], &[TaskType::Cube; 12]].concat());
+    let blocks: Vec<u32> = program.tasks().iter().map(|task| task.blocks).collect();
+    assert_eq!(blocks, [1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1]);
+    let told = "5 edges have sizes, which were left out: transfers take no time";
+    assert!(program.notes().iter().any(|note| note == told), "{:?}", program.notes());
+}
+
+#[test]
+fn a_chakra_trace_may_be_a_bare_list_of_nodes() {
+    let node = r#"{"id":1,"name":"a","type":4,"duration_micros":5}"#;
+    let other = r#"{"Id":2,"Name":"b","NodeType":"COMP_NODE","data_deps":[1],"runtime":6}"#;
+    assert_eq!(shown(&read(&format!(" \n[{node}]"))), ["n1 a 5 []"]);
+    assert_eq!(shown(&read(&format!("[ {other},{node}]\n"))), ["n1 a 5 []", "n2 b 6 [0]"]);
+    // A name says what the content does not.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.et");
+    std::fs::write(&path, r#" [{"id":7,"name":"only"}]"#).expect("a file");
+    let workload = super::open_file(&path, &Options::default()).expect("a list");
+    assert_eq!(shown(&Program::load(workload.as_ref()).expect("a list")), ["n7 only 0 []"]);
+}
+
+#[test]
+fn files_that_belong_to_no_format_or_to_none_any_more_are_refused() {
+    let refused = |text: &str, with: &[&str]| {
+        let options = Options { with: with.iter().map(Into::into).collect(), ..Options::default() };
+        open_stream("input", Box::new(Cursor::new(text.to_owned())), &options).err().expect("refused").to_string()
+    };
+    let stg = "1\n1 5 0\n";
+    let told = "input: --with x.json: files of format stg have no others that belong to them; leave it out";
+    assert_eq!(refused(stg, &["x.json"]), told);
+    let topology = r#"[{"taskId":3,"execTime":2,"successors":[]}]"#;
+    let told = "input: --with y.json: at most 1 belong to a file of format hicann; leave it out";
+    assert_eq!(refused(topology, &["x.json", "y.json"]), told);
+}
+
+#[test]
 fn what_was_not_understood_is_told() {
     let workflow = r#"{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"b","runtimeInSeconds":1}]}}}"#;
     let notes = read(workflow).notes();

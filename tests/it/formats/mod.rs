@@ -6,6 +6,7 @@ mod parquet;
 mod round_trips;
 mod samples;
 mod stg;
+mod timelines;
 
 use ptosim::config::Machine;
 use ptosim::graph::Graph;

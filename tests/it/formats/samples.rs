@@ -1,9 +1,11 @@
 //! A small valid file of every format, made here.
 
+use super::timelines::timeline;
 use ptosim::config::{Machine, Workers};
 use ptosim::engine::simulate;
 use ptosim::export::{Recording, Subject, Target, targets};
 use ptosim::graph::Graph;
+use ptosim::report::Arrows;
 use ptosim::workload::binary::write_binary;
 use ptosim::workload::{Program, Workload, generate, write_trace};
 
@@ -89,6 +91,10 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("dot", generated(SPEC, "dot")),
         ("wfformat", generated(SPEC, "wfformat")),
         ("chrome", generated(SPEC, "chrome")),
+        (
+            "chrome",
+            timeline(workload.as_ref(), &machine(), Arrows::load(workload.as_ref(), &machine()).ok()).expect("it runs"),
+        ),
         ("simpler", generated(SPEC, "simpler")),
     ]
 }

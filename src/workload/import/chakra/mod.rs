@@ -18,9 +18,19 @@ use std::borrow::Cow;
 /// The format.
 pub struct Chakra;
 
-const REMEDY: &str =
-    "a Chakra trace in JSON is {\"workload_graph\":[{\"Id\":0,\"Name\":\"…\",\"NodeType\":4,\"data_deps\":[]}]}";
+const REMEDY: &str = "a Chakra trace in JSON is {\"workload_graph\":[{\"Id\":0,\"Name\":\"…\",\"NodeType\":4,\"data_deps\":[]}]}, or the list alone";
 
+/// Keys of nodes by which a bare list of them is recognised.
+const KEYS: [&str; 8] = [
+    "\"NodeType\"",
+    "\"nodeType\"",
+    "\"ctrl_deps\"",
+    "\"ctrlDeps\"",
+    "\"data_deps\"",
+    "\"dataDeps\"",
+    "\"duration_micros\"",
+    "\"durationMicros\"",
+];
 /// What the list of nodes may be called. A file without one is metadata and nodes, one object behind the other.
 const LISTS: [&str; 3] = ["\"workload_graph\"", "\"nodes\"", "\"node\""];
 
@@ -119,12 +129,17 @@ impl Format for Chakra {
         if head.trim_ascii_start().starts_with(b"{") {
             return ["\"workload_graph\"", "\"dataDeps\"", "\"ctrlDeps\""].iter().any(|key| contains(head, key));
         }
+        if is_list(head) {
+            return KEYS.iter().any(|key| contains(head, key));
+        }
         proto::looks_right(head, (head.len() as u64) < super::HEAD)
     }
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
         let is_json = input.bytes.trim_ascii_start().starts_with(b"{");
-        let mut nodes = if is_json && LISTS.iter().any(|key| contains(&input.bytes, key)) {
+        let mut nodes = if is_list(&input.bytes) {
+            input.json(REMEDY)?
+        } else if is_json && LISTS.iter().any(|key| contains(&input.bytes, key)) {
             input.json::<File<'_>>(REMEDY)?.workload_graph
         } else if is_json {
             objects(input)?
@@ -137,6 +152,12 @@ impl Format for Chakra {
         let sketch = sketch(&nodes, Sketch::new(input.title()), options);
         sketch.map_err(|fault| input.error(fault))?.finish(input, &options.rules)
     }
+}
+
+/// Whether a file is a list of objects in JSON. A protobuf may begin with the same bracket, but not go on like this.
+fn is_list(bytes: &[u8]) -> bool {
+    let inside = bytes.trim_ascii_start().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    inside.is_some_and(|inside| inside.starts_with(b"{") || inside.starts_with(b"]"))
 }
 
 /// The nodes of a file that is one object behind the other, as Chakra's own program writes it; the first are the metadata.

@@ -2,10 +2,12 @@
 //!
 //! Tasks are complete events that have a task id among their arguments, those of the view of the workers if there are
 //! several views; without ids all complete events. Events of one id are blocks of one task. Producers come from the
-//! arguments (`producers`, `fanin-hint`), or from flow events that connect two tasks.
+//! arguments (`producers`, `fanin-hint`), or from flow events that connect two tasks. Files of `run --chrome` say more about
+//! their slices, see [`timeline`].
 
 mod event;
 mod flows;
+mod timeline;
 
 use super::file::Input;
 use super::number::Real;
@@ -44,13 +46,16 @@ impl Format for Chrome {
 
     fn read(&self, input: &Input, options: &Options) -> Result<Program, WorkloadError> {
         let file = file(input)?;
-        let chosen = choose(&file.events);
         let is_ruled = options.rules.clock_mhz.is_some();
         let (cycles_per_us, clock) = if file.counts_cycles() && !is_ruled {
             (1000.0, "1 ns of the file is 1 cycle, as it says".into())
         } else {
             (options.cycles_per_us(), options.clock_note())
         };
+        if file.counts_cycles() {
+            return timeline::read(&file.events, (cycles_per_us, &clock), input, options);
+        }
+        let chosen = choose(&file.events);
         let sketch = Sketch::new(input.title());
         let mut reading = Reading { events: &file.events, places: Places::default(), sketch, cycles_per_us };
         let groups = Reading::groups(&chosen);
@@ -60,7 +65,7 @@ impl Format for Chrome {
         let edges = match (from_flows, has_edges) {
             (false, _) => "dependencies from arguments",
             (true, true) => "dependencies from flow events",
-            (true, false) => "no dependencies, because no flow event connects two tasks; `run --chrome` needs --flows",
+            (true, false) => "no dependencies, because no flow event connects two tasks",
         };
         reading.sketch.notes.push(format!("format chrome: {clock}; {edges}"));
         reading.sketch.finish(input, &options.rules)
@@ -109,7 +114,7 @@ impl<'a> Reading<'a> {
     }
 
     fn tasks(&mut self, groups: &Groups<'a>) -> Result<(), String> {
-        let threads = self.threads();
+        let threads = threads(self.events);
         for (&id, runs) in groups {
             let first = runs[0];
             let label = label(id, first);
@@ -123,31 +128,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// What the threads are called, and the processes behind it.
-    fn threads(&self) -> HashMap<(&'a Key, &'a Key), String> {
-        let named = |what: &'static str| self.events.iter().filter(move |event| event.ph == "M" && event.name == what);
-        let processes: HashMap<&Key, &str> =
-            named("process_name").filter_map(|event| Some((&event.pid, event.text("name")?))).collect();
-        let mut threads = HashMap::new();
-        for event in self.events {
-            let process = processes.get(&event.pid).copied().unwrap_or_default();
-            threads.entry((&event.pid, &event.tid)).or_insert_with(|| process.to_owned());
-        }
-        for event in named("thread_name") {
-            let process = processes.get(&event.pid).copied().unwrap_or_default();
-            let name = format!("{} {process}", event.text("name").unwrap_or_default());
-            threads.insert((&event.pid, &event.tid), name);
-        }
-        threads
-    }
-
     /// Type, blocks and cycles of a task: as its arguments say, or else as its runs show.
-    fn fill(
-        &self,
-        task: &mut Submit,
-        runs: &[&Event<'_>],
-        threads: &HashMap<(&Key, &Key), String>,
-    ) -> Result<(), String> {
+    fn fill(&self, task: &mut Submit, runs: &[&Event<'_>], threads: &Threads<'_>) -> Result<(), String> {
         let kind_of = |event: &Event<'_>| {
             let thread = threads.get(&(&event.pid, &event.tid)).map_or("", String::as_str);
             event.text("Task Type").and_then(kind_of_name).or_else(|| kind_of_name(thread))
@@ -219,6 +201,27 @@ impl<'a> Reading<'a> {
         }
         Ok(true)
     }
+}
+
+/// What threads are called, by process and thread.
+type Threads<'a> = HashMap<(&'a Key, &'a Key), String>;
+
+/// What the threads are called, and the processes behind it.
+fn threads<'a>(events: &'a [Event<'a>]) -> Threads<'a> {
+    let named = |what: &'static str| events.iter().filter(move |event| event.ph == "M" && event.name == what);
+    let processes: HashMap<&Key, &str> =
+        named("process_name").filter_map(|event| Some((&event.pid, event.text("name")?))).collect();
+    let mut threads = HashMap::new();
+    for event in events {
+        let process = processes.get(&event.pid).copied().unwrap_or_default();
+        threads.entry((&event.pid, &event.tid)).or_insert_with(|| process.to_owned());
+    }
+    for event in named("thread_name") {
+        let process = processes.get(&event.pid).copied().unwrap_or_default();
+        let name = format!("{} {process}", event.text("name").unwrap_or_default());
+        threads.insert((&event.pid, &event.tid), name);
+    }
+    threads
 }
 
 /// The names in `2: [t0, r1t2]`.

@@ -1,16 +1,18 @@
 //! DOT graphs as daggen and `SimGrid` write them, and as this program does.
 //!
 //! The attribute `size` of a node is its amount of work, without a unit; `cycles`, `kernel`, `worker_type`, `blocks` and
-//! `name` are ours and win. Attributes of edges carry sizes of data, which have no meaning here.
+//! `name` are ours and win. Attributes of edges carry sizes of data, which have no meaning here. What `node [...]` says holds
+//! for the nodes that come into being behind it in its group, what `edge [...]` says for the edges.
 
+mod attributes;
 mod lexer;
 
 use super::file::{Input, shown};
-use super::number::Real;
-use super::sketch::{Places, Sketch, cycles};
+use super::sketch::{Places, Sketch};
 use super::{Format, Options};
 use crate::id::TaskType;
 use crate::workload::{Cost, Program, WorkloadError};
+use attributes::Attributes;
 use lexer::{Lexer, Token};
 use std::borrow::Cow;
 
@@ -57,9 +59,26 @@ struct Parser<'a> {
     ahead: Option<Token<'a>>,
     sketch: Sketch,
     places: Places<Id<'a>>,
-    options: &'a Options,
-    is_producer: Vec<bool>,
+    /// Cycles of a unit of size.
+    unit: f64,
+    /// By place: what is known of a node.
+    nodes: Vec<Node>,
+    defaults: Defaults,
     edge_sizes: u64,
+}
+
+/// A node in the making.
+struct Node {
+    is_producer: bool,
+    attributes: Attributes,
+}
+
+/// What holds for the nodes and edges to come in a group.
+#[derive(Clone, Default)]
+struct Defaults {
+    node: Attributes,
+    /// Whether edges have a size.
+    edge_size: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -70,8 +89,9 @@ impl<'a> Parser<'a> {
             ahead: None,
             sketch,
             places: Places::default(),
-            options,
-            is_producer: Vec::new(),
+            unit: options.rules.cycles_per_unit.unwrap_or(1.0),
+            nodes: Vec::new(),
+            defaults: Defaults::default(),
             edge_sizes: 0,
         }
     }
@@ -121,8 +141,16 @@ impl<'a> Parser<'a> {
         self.statements(0).map(drop)
     }
 
-    /// Statements up to the closing bracket; gives the nodes they name.
+    /// Statements up to the closing bracket, with defaults of their own; gives the nodes they name.
     fn statements(&mut self, depth: u32) -> Result<Vec<usize>, String> {
+        let outer = self.defaults.clone();
+        let named = self.nodes_named(depth)?;
+        self.defaults = outer;
+        Ok(named)
+    }
+
+    /// The nodes that statements up to the closing bracket name.
+    fn nodes_named(&mut self, depth: u32) -> Result<Vec<usize>, String> {
         if depth > MAX_DEPTH {
             return Err(format!("groups nested more than {MAX_DEPTH} deep; make the graph flatter"));
         }
@@ -149,14 +177,36 @@ impl<'a> Parser<'a> {
             let group = self.subgraph(depth)?;
             return self.edges(group, depth, named).map(drop);
         }
-        if (is("graph") || is("node") || is("edge")) && self.attributes(|_, _| Ok(()))? {
+        if (is("graph") || is("node") || is("edge")) && self.defaults(&word)? {
             return Ok(());
         }
         if self.take('=')? {
             return self.id("a value").map(drop);
         }
         let place = self.node(word)?;
-        if self.edges(vec![place], depth, named)? { Ok(()) } else { self.node_attributes(place) }
+        if !self.edges(vec![place], depth, named)? {
+            let mut attributes = std::mem::take(&mut self.nodes[place].attributes);
+            self.node_attributes(&mut attributes)?;
+            self.nodes[place].attributes = attributes;
+        }
+        Ok(())
+    }
+
+    /// Defaults of nodes, of edges, or of the graph, which do not matter; false when no list of attributes follows.
+    fn defaults(&mut self, of: &str) -> Result<bool, String> {
+        if of.eq_ignore_ascii_case("node") {
+            let mut attributes = self.defaults.node.clone();
+            let found = self.node_attributes(&mut attributes)?;
+            self.defaults.node = attributes;
+            return Ok(found);
+        }
+        let mut has_size = false;
+        let found = self.attributes(|(key, _), _| {
+            has_size |= key == "size";
+            Ok(())
+        })?;
+        self.defaults.edge_size |= has_size && of.eq_ignore_ascii_case("edge");
+        Ok(found)
     }
 
     /// A subgraph behind its keyword; one without statements only has a name.
@@ -171,7 +221,7 @@ impl<'a> Parser<'a> {
     /// Edges from some nodes to the next ones, and from those to the next; false when there are none.
     fn edges(&mut self, first: Vec<usize>, depth: u32, named: &mut Vec<usize>) -> Result<bool, String> {
         named.extend(&first);
-        let (mut producers, mut found) = (first, false);
+        let (mut producers, mut found, mut is_edge) = (first, 0, false);
         loop {
             match self.next()? {
                 Some(Token::Edge { directed: true }) => {
@@ -180,10 +230,11 @@ impl<'a> Parser<'a> {
                         producers.iter().flat_map(|from| consumers.iter().map(move |to| (from, to)))
                     {
                         self.sketch.link(producer, consumer);
-                        self.is_producer[producer] = true;
+                        self.nodes[producer].is_producer = true;
+                        found += 1;
                     }
                     named.extend(&consumers);
-                    (producers, found) = (consumers, true);
+                    (producers, is_edge) = (consumers, true);
                 }
                 Some(Token::Edge { directed: false }) => return Err("\"--\" has no direction; use \"->\"".into()),
                 other => {
@@ -192,15 +243,15 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        if found {
-            let mut sizes = 0;
-            self.attributes(|key, _| {
-                sizes += u64::from(key == "size");
+        if is_edge {
+            let mut has_size = self.defaults.edge_size;
+            self.attributes(|(key, _), _| {
+                has_size |= key == "size";
                 Ok(())
             })?;
-            self.edge_sizes += sizes;
+            self.edge_sizes += if has_size { found } else { 0 };
         }
-        Ok(found)
+        Ok(is_edge)
     }
 
     /// What an edge leads to: a node, or all nodes of a group.
@@ -225,57 +276,22 @@ impl<'a> Parser<'a> {
         }
         let task = self.sketch.task(&name, "task");
         let place = self.sketch.push(task);
-        self.is_producer.push(false);
+        self.nodes.push(Node { is_producer: false, attributes: self.defaults.node.clone() });
         self.places.insert(name, place)?;
         Ok(place)
     }
 
-    fn node_attributes(&mut self, place: usize) -> Result<(), String> {
-        let unit = self.options.rules.cycles_per_unit.unwrap_or(1.0);
-        let mut task = std::mem::take(self.sketch.at(place));
-        let (mut name, mut kernel, mut has_cycles) = (None, None, false);
-        self.attributes(|key, value| {
-            let number = || {
-                Real::parse(value)
-                    .map(|Real(value)| value)
-                    .ok_or_else(|| format!("{key} = \"{}\" is not a number", shown(value)))
-            };
-            match key {
-                "cycles" => {
-                    task.cost = Some(Cost::Cycles(
-                        value.parse().map_err(|_| format!("cycles = \"{}\" is not a whole number", shown(value)))?,
-                    ));
-                    has_cycles = true;
-                }
-                "size" if !has_cycles => {
-                    task.cost = Some(Cost::Cycles(cycles(number()? * unit, format!("size {value}"))?));
-                }
-                "blocks" => {
-                    task.blocks = value
-                        .parse()
-                        .ok()
-                        .filter(|&blocks| blocks > 0)
-                        .ok_or("blocks must be a whole number above 0")?;
-                }
-                "worker_type" => {
-                    let kind =
-                        TaskType::parse(value).ok_or_else(|| format!("unknown worker_type \"{}\"", shown(value)))?;
-                    task.kind = Some(kind);
-                }
-                "kernel" => kernel = Some(value.to_owned()),
-                "name" => name = Some(value.to_owned()),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        task.name = name.map(|name| self.sketch.symbol(&name)).or(task.name);
-        task.kernel = kernel.map(|kernel| self.sketch.symbol(&kernel)).or(task.kernel);
-        *self.sketch.at(place) = task;
-        Ok(())
+    /// Lists of attributes of a node; false when there is none.
+    fn node_attributes(&mut self, attributes: &mut Attributes) -> Result<bool, String> {
+        let unit = self.unit;
+        self.attributes(|attribute, sketch| attributes.set(attribute, unit, sketch))
     }
 
     /// Lists of attributes in brackets; false when there is none.
-    fn attributes(&mut self, mut take: impl FnMut(&str, &str) -> Result<(), String>) -> Result<bool, String> {
+    fn attributes(
+        &mut self,
+        mut take: impl FnMut((&str, &str), &mut Sketch) -> Result<(), String>,
+    ) -> Result<bool, String> {
         let mut found = false;
         while self.take('[')? {
             found = true;
@@ -286,9 +302,9 @@ impl<'a> Parser<'a> {
                     while self.take('+')? {
                         value = Cow::Owned(value.into_owned() + &self.id("a value")?);
                     }
-                    take(&key, &value)?;
+                    take((&key, &value), &mut self.sketch)?;
                 } else {
-                    take(&key, "true")?;
+                    take((&key, "true"), &mut self.sketch)?;
                 }
                 let _ = self.take(',')? || self.take(';')?;
             }
@@ -299,15 +315,16 @@ impl<'a> Parser<'a> {
     /// Decides what is open: ends of the graph without work are joints, other nodes without work take no time.
     fn finish(mut self) -> Sketch {
         let mut without_cost = 0_u64;
-        for (place, &is_producer) in self.is_producer.iter().enumerate() {
+        for (place, Node { is_producer, attributes }) in self.nodes.iter().enumerate() {
             let task = self.sketch.at(place);
+            attributes.apply(task);
             without_cost += u64::from(task.cost.is_none());
             let cost = *task.cost.get_or_insert(Cost::Cycles(0));
             let is_end = task.deps.is_empty() || !is_producer;
             let is_joint = is_end && cost == Cost::Cycles(0);
             task.kind.get_or_insert(if is_joint { TaskType::None } else { TaskType::Vector });
         }
-        let unit = self.options.rules.cycles_per_unit.unwrap_or(1.0);
+        let unit = self.unit;
         let mut notes = vec![format!(
             "format dot: 1 unit of size is {unit} cycles, tasks run on VECTOR, ends without work on none"
         )];

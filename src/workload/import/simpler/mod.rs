@@ -54,6 +54,10 @@ impl Format for Simpler {
         &[Edges::Recorded, Edges::Infer]
     }
 
+    fn most_with(&self) -> usize {
+        3
+    }
+
     fn recognises(&self, head: &[u8]) -> bool {
         let is_object = head.trim_ascii_start().starts_with(b"{");
         is_object && contains(head, "\"tasks\"") && contains(head, "\"task_id\"") && contains(head, "\"kernel_ids\"")
