@@ -531,3 +531,55 @@ fn a_child_knows_when_its_retired_parent_started_and_whether_it_did() {
         "a NONE parent starts when it completes, for all its children"
     );
 }
+
+#[test]
+fn a_task_that_ends_the_narrow_mode_does_not_begin_the_instant_anew() {
+    let mut machine = vectors(2);
+    (machine.orchestrator.scope, machine.orchestrator.per_edge, machine.scheduler.dispatch) = (1, 7, 1);
+    let ends = [
+        |task: &mut Submit| task.blocks = 2,
+        |task: &mut Submit| task.sync_start = true,
+        |task: &mut Submit| task.fault = true,
+        |task: &mut Submit| task.parent = Some((TaskId(0), 0)),
+    ];
+    for end in ends {
+        // At cycle 1 the first task starts and ends, which is looked at only when the second has been reserved.
+        let program = Program { ops: vec![plain(0, &[]), Op::ScopeBegin, task(1, &[0], end), plain(1, &[1])] };
+        let alone = engine::run(&program, &machine, &mut ()).expect("the run ends");
+        let watched = engine::run(&program, &machine, &mut Starts::default()).expect("the run ends");
+        assert_eq!(alone, watched);
+        assert_eq!(alone.orchestrator.working, 15, "both dependencies are paid for");
+    }
+}
+
+#[test]
+fn tasks_published_in_one_cycle_are_admitted_before_what_that_leads_to() {
+    let none = |none: &mut Submit| (none.kind, none.submit_at) = (Some(TaskType::None), 1);
+    let child = task(1, &[], |child| child.parent = Some((TaskId(0), 5)));
+    let program = Program { ops: vec![plain(0, &[]), task(0, &[], none), plain(3, &[1]), child, plain(7, &[])] };
+    let mut starts = Starts::default();
+    engine::run(&program, &vectors(1), &mut starts).expect("the run completes");
+    let mut found: Vec<_> = starts.0.iter().map(|&(task, _, _, start, _)| (task, start)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(0, 0), (2, 8), (3, 11), (4, 1)], "the last is READY before the NONE task is completed");
+}
+
+#[test]
+fn a_cancelled_task_stays_linked_until_it_is_admitted_and_waits_for_no_scheduler() {
+    let mut machine = vectors(2);
+    (machine.scheduler.complete, machine.scheduler.edge) = (2, 5);
+    let fault = task(3, &[], |bad| bad.fault = true);
+    let late = |task: &mut Submit| task.submit_at = 4;
+    let program = Program { ops: vec![fault, plain(3, &[]), task(0, &[0, 1], late), task(1, &[], late)] };
+    let report = engine::run(&program, &machine, &mut ()).expect("the run ends");
+    assert_eq!((report.scheduler.complete, report.finish), (11, 15), "the edge to the cancelled task is paid for");
+
+    let mut machine = vectors(1);
+    (machine.workers.cube, machine.scheduler.admit) = (1, 10);
+    let fault = task(0, &[], |bad| bad.fault = true);
+    let cube = task(0, &[0], |cube| (cube.kind, cube.submit_at) = (Some(TaskType::Cube), 25));
+    let program = Program { ops: vec![fault, plain(40, &[]), cube] };
+    let report = engine::run(&program, &machine, &mut ()).expect("the run ends");
+    let accounts = &report.workers[0].accounts;
+    assert_eq!((accounts.overhead, accounts.dependency, accounts.drained), (0, 10, 25));
+}

@@ -7,7 +7,8 @@ use crate::model::{self, Ending, Resource, Row, Stuck, Told};
 use crate::program::Program;
 use crate::programs;
 use ptosim::config::Machine;
-use ptosim::engine::{BlockRow, Observer, RunError};
+use ptosim::engine::journal::{Names, Needs, Reader};
+use ptosim::engine::{BlockRow, Observer, RunError, read_along};
 use ptosim::report::{Deadlock, Outcome, Report};
 use ptosim::workload::Symbols;
 use rayon::prelude::*;
@@ -20,10 +21,26 @@ const SEEDS: u64 = 10_000;
 #[derive(Default)]
 pub struct Rows(pub Vec<Row>);
 
-impl Observer for Rows {
-    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+impl Rows {
+    fn add(&mut self, row: &BlockRow) {
         let BlockRow { task, block, worker, submit, ready, start, end, .. } = *row;
         self.0.push(Row { start, task: task.0, block, worker: worker.0, submit, ready, end });
+    }
+}
+
+impl Observer for Rows {
+    fn block(&mut self, row: &BlockRow, _names: &Symbols) {
+        self.add(row);
+    }
+}
+
+impl Reader for Rows {
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn block(&mut self, row: &BlockRow, _names: &Names) {
+        self.add(row);
     }
 }
 
@@ -93,6 +110,7 @@ fn compare(program: &Program, machine: &Machine) -> Result<(), String> {
         (_, Ok(report)) => {
             same_rows(told.rows.clone(), rows.0.clone())?;
             same_report(&told, &report)?;
+            same_whoever_watches(program, machine, (&rows, &report))?;
             balanced(machine, &rows.0, &report)?;
             invariants::check(program, machine, &rows.0, told.ending == Ending::Completed)?;
             needed_is_enough(program, machine, &report)
@@ -128,6 +146,16 @@ fn same<T: PartialEq + Debug>(what: &str, expected: &T, found: &T) -> Result<(),
         return Ok(());
     }
     Err(format!("{what} differs\n  model  {expected:?}\n  engine {found:?}"))
+}
+
+/// Who is told everything sees the engine in its widest mode; with a journal or nobody to tell it begins in the narrowest.
+fn same_whoever_watches(program: &Program, machine: &Machine, (rows, report): (&Rows, &Report)) -> Result<(), String> {
+    let alone = ptosim::engine::run(program, machine, &mut ()).map_err(|error| format!("alone: {error}"))?;
+    same("the report without anybody to tell", report, &alone)?;
+    let (told, read, _) = read_along(Rows::default(), |journal| ptosim::engine::run(program, machine, journal));
+    let told = told.map_err(|error| format!("with a journal: {error}"))?;
+    same("the report with a journal", report, &told)?;
+    same_rows(rows.0.clone(), read.0).map_err(|wrong| format!("with a journal: {wrong}"))
 }
 
 fn same_report(told: &Told, report: &Report) -> Result<(), String> {

@@ -16,8 +16,10 @@ const NAMES: u64 = 6;
 /// The program and the machine of a seed.
 pub fn random(seed: u64) -> (Program, Machine) {
     let mut random = Random(seed);
-    let machine = machine(&mut random);
-    let program = Writer::new(random, &machine).write();
+    // In a third much happens in the same cycle, and what not every engine mode knows is rare.
+    let is_dense = seed % 3 == 2;
+    let machine = machine(&mut random, is_dense);
+    let program = Writer::new(random, &machine, is_dense).write();
     (program, machine)
 }
 
@@ -52,9 +54,12 @@ impl Random {
     }
 }
 
-fn machine(random: &mut Random) -> Machine {
+fn machine(random: &mut Random, is_dense: bool) -> Machine {
     let with_costs = random.chance(50);
-    let cost = |random: &mut Random, most| if with_costs && random.chance(70) { random.range(0, most) } else { 0 };
+    let cost = |random: &mut Random, most: u64| {
+        let most = if is_dense { most.min(2) } else { most };
+        if with_costs && random.chance(70) { random.range(0, most) } else { 0 }
+    };
     Machine {
         name: "random".into(),
         workers: workers(random),
@@ -115,10 +120,11 @@ struct Writer {
     bound: Vec<Option<u64>>,
     ops: Vec<Op>,
     n_tasks: u64,
+    is_dense: bool,
 }
 
 impl Writer {
-    fn new(random: Random, machine: &Machine) -> Writer {
+    fn new(random: Random, machine: &Machine, is_dense: bool) -> Writer {
         let workers = &machine.workers;
         let has = |kind| workers.count(kind) + workers.any > 0;
         let mut kinds = vec![TaskType::None];
@@ -137,7 +143,11 @@ impl Writer {
         if workers.clusters > 0 {
             kinds.extend([TaskType::Mix; 4]);
         }
-        Writer { random, kinds, workers: workers.clone(), bound: Vec::new(), ops: Vec::new(), n_tasks: 0 }
+        if is_dense {
+            let common = kinds.iter().copied().filter(|kind| matches!(kind, TaskType::Cube | TaskType::Vector));
+            kinds.extend(common.collect::<Vec<_>>().repeat(5));
+        }
+        Writer { random, kinds, workers: workers.clone(), bound: Vec::new(), ops: Vec::new(), n_tasks: 0, is_dense }
     }
 
     fn write(mut self) -> Program {
@@ -193,17 +203,17 @@ impl Writer {
         if kind == TaskType::Mix {
             self.mix(&mut submit);
         }
-        if self.random.chance(25) {
+        if self.random.chance(if self.is_dense { 3 } else { 25 }) {
             submit.blocks = self.random.small(2, 5);
         }
-        if self.random.chance(15) {
+        if self.random.chance(if self.is_dense { 2 } else { 15 }) {
             submit.sync_start = true;
             if self.random.chance(98) {
                 submit.blocks = submit.blocks.min(self.together(&submit)).max(1);
             }
         }
         if self.random.chance(6) {
-            submit.submit_at = self.random.range(0, 400);
+            submit.submit_at = self.random.range(0, if self.is_dense { 20 } else { 400 });
         }
         self.dependencies(&mut submit);
         self.regions(&mut submit);
@@ -226,7 +236,13 @@ impl Writer {
     }
 
     fn cycles(&mut self) -> u64 {
-        if self.random.chance(15) { 0 } else { self.random.range(1, 50) }
+        if self.random.chance(15) {
+            0
+        } else if self.is_dense {
+            self.random.range(0, 2)
+        } else {
+            self.random.range(1, 50)
+        }
     }
 
     fn mix(&mut self, submit: &mut Submit) {
