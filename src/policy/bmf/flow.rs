@@ -133,7 +133,7 @@ impl Flow {
         self.shape.tasks[task.0 as usize].node
     }
 
-    /// A task that its own admission made READY: its node is asked at once.
+    /// A task became READY by its own admission or by the start of its parent: its node is asked at once.
     #[inline]
     pub fn admit(&mut self, task: TaskId, slot: SlotRef, index: u32, now: u64) {
         self.shape.foresee_tasks(task.0 as usize);

@@ -53,8 +53,6 @@ pub struct Bmf {
     phase: Phase,
     /// Tasks completed before the start, which take no worker, and whether their nodes closed: what they ask for is asked after it.
     early: Vec<(TaskId, bool)>,
-    /// For each task that became READY without a completion that asks for its node, that node.
-    arrivals: Vec<u32>,
     /// Whether a task is being completed, which asks for the nodes of all that becomes READY by it.
     is_completing: bool,
     requests: Requests,
@@ -93,7 +91,6 @@ impl Bmf {
             time_out: config.time_out,
             phase: Phase::Built,
             early: Vec::new(),
-            arrivals: Vec::new(),
             is_completing: false,
             requests: Requests { notes: std::mem::take(&mut shape.warnings), ..Requests::default() },
             flow: Flow::new(shape, config, Queues::new(machine.workers.total()), Record::new(is_declared)),
@@ -234,14 +231,8 @@ impl Policy for Bmf {
             self.flow.release(ready.task, ready.slot);
             return Ok(());
         }
-        let node = self.flow.node_of(ready.task);
-        if ready.by_admission {
-            self.flow.admit(ready.task, ready.slot, node, now);
-            self.settle(now);
-        } else {
-            self.flow.hold(ready.task.0 as u32, ready.slot, node);
-            self.arrivals.push(node);
-        }
+        self.flow.admit(ready.task, ready.slot, self.flow.node_of(ready.task), now);
+        self.settle(now);
         Ok(())
     }
 
@@ -249,21 +240,12 @@ impl Policy for Bmf {
     #[inline]
     fn is_idle(&self) -> bool {
         let is_watched = self.time_out > 0;
-        self.phase != Phase::Built && self.arrivals.is_empty() && self.flow.queues.is_empty() && !is_watched
+        self.phase != Phase::Built && self.flow.queues.is_empty() && !is_watched
     }
 
     fn dispatch(&mut self, stage: &mut Stage<'_>) {
         if self.phase == Phase::Built {
             self.start(stage.now);
-        }
-        if !self.arrivals.is_empty() {
-            self.arrivals.sort_unstable();
-            let mut arrivals = std::mem::take(&mut self.arrivals);
-            for node in arrivals.drain(..) {
-                self.flow.sched_required(node, stage.now);
-            }
-            self.arrivals = arrivals;
-            self.settle(stage.now);
         }
         self.flow.queues.hand_out(stage);
     }
