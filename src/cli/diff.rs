@@ -1,6 +1,6 @@
 //! `ptosim diff`: what changed between two results, or between two folders of them.
 
-use super::files::unpacked;
+use super::files;
 use super::{Ending, Failure, percent, print};
 use ptosim::report::{Diff, Report, columns, group};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ fn ending(is_bad: bool) -> Ending {
 pub fn load(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
     let mut text = Vec::new();
-    let read = unpacked(path).and_then(|mut file| file.read_to_end(&mut text));
+    let read = files::open(path).and_then(|mut file| file.read_to_end(&mut text));
     read.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     let report: Report = serde_json::from_slice(&text)
         .map_err(|error| Failure::Usage(format!("{name}: not a result of `run --json`: {error}")))?;

@@ -4,18 +4,14 @@
 //! pipes and other files that are not replaced may be named as often as wanted.
 
 use super::Failure;
-use flate2::read::MultiGzDecoder;
-use ptosim::workload;
+use ptosim::workload::{self, trace::unpacked};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// A file to be read, unpacked if it is gzip.
-pub fn unpacked(path: &Path) -> io::Result<Box<dyn Read>> {
-    const GZIP: [u8; 2] = [0x1f, 0x8b];
-    let mut file = BufReader::new(File::open(path)?);
-    let is_packed = file.fill_buf()?.starts_with(&GZIP);
-    Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) })
+pub fn open(path: &Path) -> io::Result<BufReader<Box<dyn Read + Send>>> {
+    Ok(BufReader::new(unpacked(Box::new(File::open(path)?))?))
 }
 
 /// The files of a command, each with its role.

@@ -1,7 +1,7 @@
 //! `ptosim report`: the page of a result that was written before.
 
 use super::diff::load;
-use super::files::{Files, unpacked};
+use super::files::{self, Files};
 use super::{Ending, Failure};
 use ptosim::engine::BlockRow;
 use ptosim::engine::journal::{Names, Reader};
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Ending, Failure> {
 fn timeline(path: &str, report: &Report) -> Result<Timeline, Failure> {
     let workers = report.machine.workers.total();
     let wrong = |line: u64, problem: String| Failure::Usage(format!("{path}:{line}: {problem}"));
-    let file = unpacked(Path::new(path)).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
+    let file = files::open(Path::new(path)).map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
     let mut reader = csv::Reader::from_reader(file);
     let (mut timeline, names) = (Timeline::new(), Names::default());
     let mut seen = vec![Seen::default(); workers as usize];

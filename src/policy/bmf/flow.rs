@@ -208,9 +208,8 @@ impl Flow {
 
     /// The graph starts: every source is listed, and each listing schedules one node.
     pub fn start(&mut self, now: u64) {
-        let fed = self.shape.fed();
-        for index in 0..self.nodes.len() as u32 {
-            if !fed.as_ref().map_or_else(|| !self.shape.streams_into(index).is_empty(), |fed| fed[index as usize]) {
+        for (index, is_source) in (0..).zip(self.shape.sources()) {
+            if is_source {
                 self.add_node(index, now);
             }
         }

@@ -303,17 +303,18 @@ impl NodeGraph {
         declared.chain(outlets.map(|outlet| &self.streams[outlet.stream()]))
     }
 
-    /// By node, whether tasks of others feed it; nothing if that is so for every node with a stream into it. Nobody sends anything
-    /// through a stream that only the configuration knows.
-    pub fn fed(&self) -> Option<Vec<bool>> {
-        if self.declared.is_empty() {
-            return None;
+    /// By node, whether it is a source: no task of another node feeds it. Nobody sends anything through a stream that only the
+    /// configuration knows.
+    pub fn sources(&self) -> Vec<bool> {
+        let mut sources: Vec<bool> =
+            (0..self.n_nodes() as u32).map(|node| self.streams_into(node).is_empty()).collect();
+        if !self.declared.is_empty() {
+            sources.fill(true);
+            for outlet in self.tasks.iter().flat_map(|task| self.outlets_of(task)) {
+                sources[self.streams[outlet.stream()].to as usize] = false;
+            }
         }
-        let mut fed = vec![false; self.n_nodes()];
-        for outlet in self.tasks.iter().flat_map(|task| self.outlets_of(task)) {
-            fed[self.streams[outlet.stream()].to as usize] = true;
-        }
-        Some(fed)
+        sources
     }
 
     /// What a task puts into streams.

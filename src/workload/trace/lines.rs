@@ -115,6 +115,9 @@ impl Lines {
 }
 
 /// `input` itself, or what it contains if it begins like gzip.
+///
+/// # Errors
+/// When its first bytes cannot be read.
 pub fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let (is_packed, head) = is_gzip(&mut input)?;
     if !is_packed {

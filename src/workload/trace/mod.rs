@@ -22,7 +22,8 @@ mod tests;
 pub(crate) mod time;
 mod usual;
 
-pub(super) use lines::{BYTE_ORDER_MARK, GZIP, gzip_fault, is_gzip, unpacked};
+pub use lines::unpacked;
+pub(super) use lines::{BYTE_ORDER_MARK, GZIP, gzip_fault, is_gzip};
 pub(super) use policy::WORK_ITEMS;
 pub use reader::{MAX_SCOPES, Reader};
 pub use stdin::Stdin;
